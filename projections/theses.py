@@ -115,6 +115,7 @@ INSERT INTO theses (id, thesis_id, version, memory_id, statement, domain, projec
 VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _EVIDENCED = "REPLACE INTO thesis_evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)"
+_RETRACTED = "UPDATE thesis_evidence SET retracted = ? WHERE evidence_id = ?"
 _REVISED = (
     "UPDATE theses SET version = ?, memory_id = ?, statement = ?, session_id = ?, probability = NULL WHERE"
     " thesis_id = ?"
@@ -123,6 +124,7 @@ _PREDICTED = (
     "UPDATE theses SET probability = ?, due_us = coalesce(?, due_us), criterion = coalesce(?, criterion)"
     " WHERE thesis_id = ?"
 )
+_RESOLVED = "UPDATE theses SET outcome = ?, source = ?, resolved_at = ? WHERE thesis_id = ?"
 _WEIGHED = """
 UPDATE theses SET
     (for_count, against_count, mention_count, echo_count, for_weight, against_weight, for_origins,
@@ -187,10 +189,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_WEIGHED, (now_us, given.thesis_id))
             yield _told(recorded, given.thesis_id, "evidenced", given.memory_id, (given.side, given.is_echo))
         case ThesisEvidenceRetracted() as retracted:
-            yield Statement(
-                "UPDATE thesis_evidence SET retracted = ? WHERE evidence_id = ?",
-                (retracted.why or "", retracted.evidence_id),
-            )
+            yield Statement(_RETRACTED, (retracted.why or "", retracted.evidence_id))
             yield Statement(_WEIGHED, (now_us, retracted.thesis_id))
             yield _told(recorded, retracted.thesis_id, "retracted")
         case ThesisRevised() as revised:
@@ -213,10 +212,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             )
             yield _told(recorded, predicted.thesis_id, "predicted")
         case ThesisResolved() as resolved:
-            yield Statement(
-                "UPDATE theses SET outcome = ?, source = ?, resolved_at = ? WHERE thesis_id = ?",
-                (resolved.outcome, resolved.source, at, resolved.thesis_id),
-            )
+            yield Statement(_RESOLVED, (resolved.outcome, resolved.source, at, resolved.thesis_id))
             yield _told(recorded, resolved.thesis_id, "resolved")
         case ClockMended() as mended:
             yield from set_right(mended, "theses", "last_evaluated_us")

@@ -39,10 +39,9 @@ from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep import daily
 from omegad.operations import files
-from omegad.operations.erase import EraseMemory
-from omegad.operations.erasing import Erasing
+from omegad.operations import reactions as set_aside
+from omegad.operations.erasing import EraseMemory, Erasing
 from omegad.operations.past import DiffLog, PastReader
-from omegad.operations.reactions import ReactionHandlers
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
 from omegad.operations.system import SystemDispatch
@@ -218,7 +217,7 @@ def _compose(
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    beside = ReactionHandlers(runner).handlers() | {DiffLog: back.diff, EraseMemory: erasing.erase}
+    beside = set_aside.handlers(runner) | {DiffLog: back.diff, EraseMemory: erasing.erase}
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(

@@ -45,41 +45,33 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str | None
 
 
-class ClockHandler:
-    """Answers for the clock."""
+async def show(services: DaemonServices, query: ShowClock, call: Call) -> ClockStatus:
+    """Say what the clock says, and what does not agree with it."""
+    del query, call
+    ahead = await services.stamped_ahead()
+    return ClockStatus(
+        now=rfc3339(services.clock.now_us()),
+        latest=rfc3339(services.log.recorded_at) if services.head else None,
+        events=ahead.last - ahead.first + 1 if ahead else 0,
+        first=ahead.first if ahead else 0,
+        ahead_s=ahead.ahead_us // SECOND_US if ahead else 0,
+        jumped_s=services.steadiness.jumped_us // SECOND_US,
+        trouble=trouble(services),
+    )
 
-    def __init__(self, services: DaemonServices) -> None:
-        """Take what the service has."""
-        self._services = services
 
-    async def show(self, query: ShowClock, call: Call) -> ClockStatus:
-        """Say what the clock says, and what does not agree with it."""
-        del query, call
-        services = self._services
-        ahead = await services.stamped_ahead()
-        return ClockStatus(
-            now=rfc3339(services.clock.now_us()),
-            latest=rfc3339(services.log.recorded_at) if services.head else None,
-            events=ahead.last - ahead.first + 1 if ahead else 0,
-            first=ahead.first if ahead else 0,
-            ahead_s=ahead.ahead_us // SECOND_US if ahead else 0,
-            jumped_s=services.steadiness.jumped_us // SECOND_US,
-            trouble=self.trouble(),
-        )
-
-    def trouble(self) -> str | None:
-        """Say in what the clock does not agree with the log, or with the time that went by, and what to
-        do; None where it does.
-        """
-        services = self._services
-        services.steadiness.look()
-        behind_us = services.log.recorded_at - services.clock.now_us()
-        if behind_us <= STEP_US:
-            return services.steadiness.trouble()
-        return (
-            f"the clock is {in_words(behind_us)} behind the log: if it is wrong, set it right; if the log was"
-            " written by one that was ahead, run `omegad clock mend`"
-        )
+def trouble(services: DaemonServices) -> str | None:
+    """Say in what the clock does not agree with the log, or with the time that went by, and what to do; None
+    where it does.
+    """
+    services.steadiness.look()
+    behind_us = services.log.recorded_at - services.clock.now_us()
+    if behind_us <= STEP_US:
+        return services.steadiness.trouble()
+    return (
+        f"the clock is {in_words(behind_us)} behind the log: if it is wrong, set it right; if the log was"
+        " written by one that was ahead, run `omegad clock mend`"
+    )
 
 
 class MendClock(Command, frozen=True, kw_only=True, tag="clock.mend"):
@@ -138,30 +130,21 @@ def decide(command: MendClock, ahead: Ahead | None, state: DecisionState, now_us
     )
     if command.dry_run:
         return Decision(events=(), answer=answer)
+    why = "expired by a clock that was ahead"
     restored = (
-        MemoryRestored(memory_id=one.memory_id, reason="expired by a clock that was ahead") for one in back
+        NewEvent(event=MemoryRestored(memory_id=one.memory_id, reason=why), project=one.project, follows=True)
+        for one in back
     )
-    return Decision(
-        events=(
-            NewEvent(event=mended),
-            *(
-                NewEvent(event=one, project=of.project, follows=True)
-                for one, of in zip(restored, back, strict=True)
-            ),
-        ),
-        answer=answer,
-    )
+    return Decision(events=(NewEvent(event=mended), *restored), answer=answer)
 
 
 def _lasts(memory: MemoryState, mended: ClockMended) -> bool:
     """Say whether a memory's time is not over by the right clock."""
     if memory.expires_at is None or memory.ttl_seconds is None:
         return False
-    if memory.said_at <= mended.to_us:
-        return memory.expires_at > mended.to_us
-    return (
-        max(mended.right_us, memory.said_at - mended.ahead_us) + memory.ttl_seconds * SECOND_US > mended.to_us
-    )
+    said_at = max(mended.right_us, memory.said_at - mended.ahead_us)
+    expires_at = said_at + memory.ttl_seconds * SECOND_US
+    return (memory.expires_at if memory.said_at <= mended.to_us else expires_at) > mended.to_us
 
 
 METHODS = (

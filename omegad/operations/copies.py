@@ -5,6 +5,7 @@ omegad itself made of these.
 import re
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Container, Iterable, Sequence
+from typing import Literal
 
 import anyio.to_thread
 import msgspec
@@ -21,7 +22,6 @@ from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryStored
 from omegad.memory.upkeep import clusters
 from omegad.memory.upkeep.clusters import Member
-from omegad.operations.erase import Affected, Copy
 from omegad.operations.scrubbing import (
     COMPOSED,
     NAMES_MAX,
@@ -47,10 +47,9 @@ VIEWS_WAIT_S = 10.0
 ROUNDS_MAX = 8
 NAME_CHARACTERS_MAX = 256  # of a session, a project, a client
 """How long a line of texts, each made of the one before, is followed."""
-_HISTORY = (
-    "SELECT DISTINCT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER"
-    " BY position"
-)
+_HISTORY = """
+SELECT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) AND position > ?
+"""
 _ROWS = """
 SELECT json_object(
     'memory_id', node_id, 'event_type', event_type, 'project', project, 'entity_id', entity_id, 'session_id',
@@ -60,6 +59,25 @@ SELECT json_object(
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 _ID = re.compile(r"(?:mem|th|task|msg)-[0-9a-f-]{8,64}")
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that holds a copy, and what becomes of it: only the copy is taken out, or all its text."""
+
+    position: Position
+    tag: str
+    session_id: str | None
+    occurred_at: str
+    loses: Literal["copy", "text"]
+
+
+class Affected(msgspec.Struct, frozen=True, kw_only=True):
+    """Another memory that holds a copy: one that says the same is `erased`, another `edited`, with the
+    copy taken out of what it says.
+    """
+
+    memory_id: str
+    outcome: Literal["erased", "edited", "history"]
 
 
 class MemoryRow(msgspec.Struct, frozen=True):
@@ -194,9 +212,8 @@ async def find(services: DaemonServices, memory_id: str) -> ErasurePlan:
     """Find all that holds a memory. Raises `NotFound`, and what reading the views raises."""
     await services.log.settled()
     head = services.log.head
-    history = [
-        one async for part in _events(services, await _history(services, [memory_id], head)) for one in part
-    ]
+    found = _events(services, await _history(services, [memory_id], head, after=0))
+    history = [one async for part in found for one in part]
     stored = next(
         (
             one.event
@@ -268,9 +285,8 @@ async def _find(
     terms = sought.terms and (*sought.terms, *((mark,) for mark in marks))
     positions = set(await services.log.erasable(terms, after))
     positions |= set(await services.log.tagged((tag_of(ThesisStated), tag_of(ThesisRevised)), after))
-    positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(
-        services, holding, after
-    )
+    positions |= await _history(services, sought.memory_ids, head, after)
+    positions |= await _led_to(services, holding, after)
     own, holders = sought.memory_ids, set[str]()
     rounds = 0
     while True:
@@ -278,12 +294,13 @@ async def _find(
         taken = await _scrubbed(services, positions, sought, holding)
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
-        whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
+        left = ((one, _clean(taken, one, again)) for one in rows)
+        whole = {one.memory_id for one, text in left if text != one.content and _is_empty(text)}
+        whole -= sought.memory_ids
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
-        more = await _history_after(
-            services, taken.memory_ids | sought.memory_ids, head, after
-        ) | await _led_to(services, taken.positions, after)
+        more = await _history(services, taken.memory_ids | sought.memory_ids, head, after)
+        more |= await _led_to(services, taken.positions, after)
         if (more <= positions and not whole) or rounds == ROUNDS_MAX:
             break
         positions |= more
@@ -316,12 +333,6 @@ async def _find(
         again={old: new for one in taken.remnants for old, new in _made_of(one, made)},
         summaries=frozenset(made),
     )
-
-
-async def _history_after(
-    services: DaemonServices, memory_ids: Iterable[str], head: Position, after: Position
-) -> set[Position]:
-    return {position for position in await _history(services, memory_ids, head) if position > after}
 
 
 async def _led_to(services: DaemonServices, positions: Sequence[Position], after: Position) -> set[Position]:
@@ -400,11 +411,6 @@ def _is_empty(text: str) -> bool:
     return not text.replace(ERASED, "").strip()
 
 
-def _says_only_that(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> bool:
-    clean = _clean(taken, one, again)
-    return clean != one.content and _is_empty(clean)
-
-
 def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:
     """Return the edit that takes copies out of what a memory says now and is known by; None where there
     are none.
@@ -444,11 +450,13 @@ def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:
     return None if is_clean else msgspec.structs.replace(edit, metadata=metadata)
 
 
-async def _history(services: DaemonServices, memory_ids: Iterable[str], head: Position) -> list[Position]:
-    given = to_json(sorted(memory_ids))
-    barrier = Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S)
+async def _history(
+    services: DaemonServices, memory_ids: Iterable[str], head: Position, after: Position
+) -> set[Position]:
+    values = (to_json(sorted(memory_ids)), after)
     return await services.views.at(
-        barrier, lambda connection, _: [row[0] for row in connection.execute(_HISTORY, (given,))]
+        Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S),
+        lambda connection, _: {row[0] for row in connection.execute(_HISTORY, values)},
     )
 
 
@@ -456,10 +464,7 @@ async def _rows(services: DaemonServices, memory_ids: Iterable[str], head: Posit
     given = to_json(sorted(memory_ids))
 
     def read(connection: Connection, _: object) -> list[MemoryRow]:
-        return [
-            msgspec.convert(msgspec.json.decode(row[0]), MemoryRow)
-            for row in connection.execute(_ROWS, (given,))
-        ]
+        return [msgspec.json.decode(row, type=MemoryRow) for (row,) in connection.execute(_ROWS, (given,))]
 
     return await services.views.at(Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S), read)
 

@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
 import msgspec
 import structlog
+from msgspec import Meta
 
 from omegad.embedding.cache import VectorCache
 from omegad.log import erasure
@@ -24,12 +26,14 @@ from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryErased
 from omegad.memory.state import Memories
-from omegad.operations.copies import ErasurePlan, find, find_more, find_phrase
-from omegad.operations.erase import COPIES_TOLD, Erased, EraseMemory
-from omegad.operations.remaining_files import files_that_hold
+from omegad.operations.copies import Affected, Copy, ErasurePlan, find, find_more, find_phrase
+from omegad.operations.remaining_files import Left, files_that_hold
 from omegad.operations.services import DaemonServices
 from omegad.operations.vector_sweep import VectorSweep
 from omegad.requests.command import Acknowledged
+from omegad.requests.method import ServiceMethod
+from omegad.requests.query import Request
+from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, Refused, Unavailable
 from omegad.storage.wiping import wipe
@@ -44,6 +48,68 @@ FINISH_LEAST = 0.25  # of that time, however long the turn was in coming
 REBUILD_S = 600.0  # for views that have to be built again, when nobody waits for it
 
 _log = structlog.get_logger(__name__)
+
+
+COPIES_TOLD = 1_000
+TEXT_MAX = 65_536
+
+
+class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
+    """Remove a memory for good: every wording it ever had, and copies of them in other events, from every
+    file of the home.
+
+    Or, with `text` instead of `memory_id`, a phrase wherever it stands, such as a password: in prompts, tool
+    calls, queries, memories, messages, tasks. What omegad itself cut from what is erased, or put together of
+    it, goes as well, or is made again.
+    """
+
+    memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")] | None = None
+    text: (
+        Annotated[
+            str, Meta(min_length=1, max_length=TEXT_MAX, description="a phrase to erase wherever it stands")
+        ]
+        | None
+    ) = None
+    reason: Annotated[str, Meta(max_length=4_096, description="why; it stays in the log")] | None = None
+    dry_run: Annotated[bool, Meta(description="say what would be erased, and erase nothing")] = False
+    request_id: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=256,
+                description="makes it safe to send again: the same id gives the first answer",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """What was erased, or would be (`dry_run`), and where it stands still.
+
+    `wordings` are told only before: all that the memory ever said; a phrase is not. `copies` are the events
+    that hold them, its own among them, the first 1,000 of `copy_count`. `whole_values_only` are those
+    wordings too short, or too common, to be looked for within other texts. `rebuilt` are views that had to be
+    built again. `unfinished` is what keeps its bytes from going out of some file, where something does: it is
+    erased all the same, and nothing shows it; the bytes go when they can, at the latest at the next start.
+    `names` are those in which a phrase stands as well, such as a session's or a project's, beside events:
+    they are not erased.
+    """
+
+    memory_id: str | None
+    dry_run: bool
+    position: Position
+    wordings: list[str]
+    whole_values_only: int
+    copies: list[Copy]
+    copy_count: int
+    memories: list[Affected]
+    left: list[Left]
+    rebuilt: list[str] = []
+    unfinished: str | None = None
+    names: list[str] = []
+    took_ms: float = 0.0
 
 
 class Erasing:
@@ -378,3 +444,31 @@ def _decide(
             has_names=found.has_names,
         ),
     )
+
+
+METHODS = (
+    ServiceMethod(
+        params=EraseMemory,
+        answer=Erased,
+        writes=True,
+        verb=Verb(
+            by="erasing.erase",
+            options=(
+                Option("memory_id", "the memory's id", is_given=True),
+                Option(
+                    "text",
+                    "instead of a memory, erase a phrase wherever it stands: it is asked for and not shown,"
+                    " or read from standard input, so that no shell remembers it; in an agent's own shell the"
+                    " hooks would hear of it",
+                    "flag",
+                ),
+                Option("yes", "erase without asking", "flag"),
+            ),
+            examples=(
+                "omegad memory erase mem-0123456789abcdef --dry-run",
+                "omegad memory erase --text",
+                "omegad memory erase --text --yes < phrase.txt",
+            ),
+        ),
+    ),
+)

@@ -18,19 +18,7 @@ class Metric(NamedTuple):
 
 def exposition(status: ServiceStatus) -> str:
     """Write the figures of a status."""
-    lines = []
-    for metric in (*_service(status), *_parts(status)):
-        name = f"omegad_{metric.name}"
-        lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
-        if isinstance(metric.values, int | float):
-            lines.append(f"{name} {metric.values}")
-        else:
-            lines += [f'{name}{{{metric.label}="{value}"}} {figure}' for value, figure in metric.values]
-    return "\n".join(lines) + "\n"
-
-
-def _service(status: ServiceStatus) -> Iterable[Metric]:
-    return (
+    service = (
         Metric("build_info", "gauge", "1, of the version in the label.", [(status.version, 1)], "version"),
         Metric("uptime_seconds", "gauge", "Time since the start.", status.uptime_s),
         Metric("rss_bytes", "gauge", "Memory that is resident.", status.rss_bytes),
@@ -46,6 +34,15 @@ def _service(status: ServiceStatus) -> Iterable[Metric]:
             "gateway_up", "gauge", "Whether the gateway of MCP runs.", int(status.gateway_pid is not None)
         ),
     )
+    lines = []
+    for metric in (*service, *_parts(status)):
+        name = f"omegad_{metric.name}"
+        lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
+        if isinstance(metric.values, int | float):
+            lines.append(f"{name} {metric.values}")
+        else:
+            lines += [f'{name}{{{metric.label}="{value}"}} {figure}' for value, figure in metric.values]
+    return "\n".join(lines) + "\n"
 
 
 def _parts(status: ServiceStatus) -> Iterable[Metric]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.index.vector_index import VectorIndex
-from omegad.log.event import Erased, Position, RecordedEvent, Unknown
+from omegad.log.event import Position, RecordedEvent
 from omegad.operations.services import DaemonServices
 from omegad.requests import as_of as asof
 from omegad.requests.as_of import Then
@@ -104,10 +104,11 @@ class Changes:
 
     def add(self, recorded: RecordedEvent) -> bool:
         """Add an event, unless it is about one thing too many; say whether it was added."""
-        tag, _, _ = recorded.tag.partition("@")
+        tag = recorded.tag.partition("@")[0]
         noun, _, what = tag.partition(".")
-        subject = _subject(recorded.event, noun)
-        if subject is not None and what not in UNTOLD:
+        # Nothing is known of what is erased, and some is about nothing that lasts.
+        subject = getattr(recorded.event, NAMED.get(noun, f"{noun}_id"), None)
+        if isinstance(subject, str) and what not in UNTOLD:
             change = self.by_id.get((noun, subject))
             if change is None:
                 if len(self.by_id) == self._limit:
@@ -117,25 +118,11 @@ class Changes:
                 )
             if what not in change.what:
                 change.what.append(what)
-            change.text = _text(recorded.event) or change.text
+            texts = (text for name in TEXTS if isinstance(text := getattr(recorded.event, name, None), str))
+            change.text = next(texts, "")[:TEXT_CHARACTERS] or change.text
             change.last, change.at = recorded.position, rfc3339(recorded.occurred_at)
         self.tags[tag] = self.tags.get(tag, 0) + 1
         return True
-
-
-def _subject(event: object, noun: str) -> str | None:
-    """Return the id or the name of what an event is about, None where it is about nothing that lasts, or
-    was erased.
-    """
-    if isinstance(event, Erased | Unknown):
-        return None
-    found = getattr(event, NAMED.get(noun, f"{noun}_id"), None)
-    return found if isinstance(found, str) else None
-
-
-def _text(event: object) -> str | None:
-    found = next((value for name in TEXTS if isinstance(value := getattr(event, name, None), str)), None)
-    return found[:TEXT_CHARACTERS] if found else None
 
 
 Earlier = MemoryQueried | MemorySurfaced
@@ -251,18 +238,14 @@ class PastReader:
             if at_us > max(now_us, log.recorded_at):
                 raise Invalid(f"as_of: {as_of} is yet to come")
             return PastMoment(position=await log.position_at(at_us, now_us), now_us=at_us)
-        return await self._of_answer(as_of)
-
-    async def _of_answer(self, query_id: str) -> PastMoment:
-        services = self._services
         with suppress(OmegadError):  # a log that cannot be written is read all the same
-            await services.log.settled()
-        barrier = Barrier(names=asof.VIEWS, acknowledged=services.head, wait_s=WAIT_S)
-        at = await services.views.at(barrier, lambda connection, _: asof.recorded_at(connection, query_id))
-        earlier = (await services.log.read_at([at]))[0].event
+            await log.settled()
+        barrier = Barrier(names=asof.VIEWS, acknowledged=log.head, wait_s=WAIT_S)
+        at = await self._services.views.at(barrier, lambda connection, _: asof.recorded_at(connection, as_of))
+        earlier = (await log.read_at([at]))[0].event
         if not isinstance(earlier, Earlier):
             raise Invalid(
-                f"as_of: what was recorded of the query {query_id} is erased",
+                f"as_of: what was recorded of the query {as_of} is erased",
                 hint="name a position or a time",
             )
         return PastMoment(position=earlier.read_position, now_us=earlier.at, earlier=earlier)

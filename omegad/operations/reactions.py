@@ -1,13 +1,15 @@
 """What reactions failed on: listed, and tried again."""
 
-from collections.abc import Iterable
-from typing import Annotated, Protocol
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from omegad.log.dead_letters import DeadLetter
 from omegad.operations.system import Handler
+from omegad.reactions.runner import Runner
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.rpc.peer import Call
@@ -64,75 +66,48 @@ class Retried(msgspec.Struct, frozen=True, kw_only=True):
     failed: list[OneSetAside]
 
 
-class Reactions(Protocol):
-    """What is asked of who runs the reactions."""
-
-    @property
-    def head(self) -> int:
-        """Where the log ends."""
-        ...
-
-    async def set_aside(self) -> list[DeadLetter]:
-        """Return all that was passed over because a reaction fails on it, by reaction and position."""
-        ...
-
-    async def retry(self, one: DeadLetter, /) -> DeadLetter | None:
-        """Try once more what was set aside; return None when it is done, else what it is set aside as now."""
-        ...
-
-    async def forget(self, one: DeadLetter, /) -> None:
-        """Let go of what was set aside."""
-        ...
+def handlers(runner: Runner) -> dict[type[msgspec.Struct], Handler]:
+    """Return what answers each of the methods about what is set aside."""
+    return {ListSetAside: partial(listed, runner), RetrySetAside: partial(retried, runner)}
 
 
-class ReactionHandlers:
-    """Answers the methods about what is set aside."""
-
-    def __init__(self, runner: Reactions) -> None:
-        """Take what runs the reactions."""
-        self._runner = runner
-
-    def handlers(self) -> dict[type[msgspec.Struct], Handler]:
-        """Return what answers each of the methods."""
-        return {ListSetAside: self._list, RetrySetAside: self._retry}
-
-    async def _list(self, request: ListSetAside, call: Call) -> AllSetAside:
-        del request, call
-        found = await self._runner.set_aside()
-        return AllSetAside(set_aside=_listed(found[:LISTED_MAX]), total=len(found))
-
-    async def _retry(self, request: RetrySetAside, call: Call) -> Retried:
-        """Try what is meant again, one after the other. Raises `NotFound` where there is none, and storage
-        errors where it cannot be tried now.
-        """
-        if request.position is not None and request.reaction is None:
-            raise Invalid(
-                "whose position?", hint="name the reaction too; reaction.list shows what is set aside"
-            )
-        found = await self._runner.set_aside()
-        meant = [
-            one
-            for one in found
-            if request.reaction in {None, one.name} and request.position in {None, one.position}
-        ]
-        if not meant and request.reaction is not None:
-            raise NotFound("nothing of that is set aside", hint="reaction.list shows what is")
-        failed = []
-        for one in meant:
-            if request.forget:
-                await self._runner.forget(one)
-            elif left := await self._runner.retry(one):
-                failed.append(left)
-        call.peer.written = max(call.peer.written, self._runner.head)
-        done = len(meant) - len(failed)
-        return Retried(
-            done=0 if request.forget else done,
-            forgotten=done if request.forget else 0,
-            failed=_listed(failed[:LISTED_MAX]),
-        )
+async def listed(runner: Runner, request: ListSetAside, call: Call) -> AllSetAside:
+    """List it."""
+    del request, call
+    found = await runner.set_aside()
+    return AllSetAside(set_aside=_told(found), total=len(found))
 
 
-def _listed(found: Iterable[DeadLetter]) -> list[OneSetAside]:
+async def retried(runner: Runner, request: RetrySetAside, call: Call) -> Retried:
+    """Try what is meant again, one after the other. Raises `NotFound` where there is none, and storage
+    errors where it cannot be tried now.
+    """
+    if request.position is not None and request.reaction is None:
+        raise Invalid("whose position?", hint="name the reaction too; reaction.list shows what is set aside")
+    found = await runner.set_aside()
+    meant = [
+        one
+        for one in found
+        if request.reaction in {None, one.name} and request.position in {None, one.position}
+    ]
+    if not meant and request.reaction is not None:
+        raise NotFound("nothing of that is set aside", hint="reaction.list shows what is")
+    failed = []
+    for one in meant:
+        if request.forget:
+            await runner.forget(one)
+        elif left := await runner.retry(one):
+            failed.append(left)
+    call.peer.written = max(call.peer.written, runner.head)
+    done = len(meant) - len(failed)
+    return Retried(
+        done=0 if request.forget else done,
+        forgotten=done if request.forget else 0,
+        failed=_told(failed),
+    )
+
+
+def _told(found: Sequence[DeadLetter]) -> list[OneSetAside]:
     return [
         OneSetAside(
             reaction=one.name,
@@ -142,7 +117,7 @@ def _listed(found: Iterable[DeadLetter]) -> list[OneSetAside]:
             tries=one.tries,
             error=one.error,
         )
-        for one in found
+        for one in found[:LISTED_MAX]
     ]
 
 

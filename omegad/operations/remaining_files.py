@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from omegad.operations.erase import Left
+import msgspec
+
 from omegad.storage.searching import Held, holding
 from omegad.views import generation
 
@@ -11,6 +12,13 @@ _LIVE = ("log.db", "embeddings.db", generation.POINTER)
 _LIVE_FOLDERS = ("asof", "spool")
 NOTES = "*/SKILL.md"
 YOURS = "a file of yours: take it out there, and out of its git history"
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the home that still holds it and is not the daemon's to change, and what to do about it."""
+
+    file: str
+    hint: str
 
 
 def files_that_hold(

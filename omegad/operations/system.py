@@ -5,8 +5,9 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -16,7 +17,9 @@ from omegad import __version__
 from omegad.agents.hook_arrivals import REMEDY, HookArrivals
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.verifying import LogReport
-from omegad.operations.clock import ClockHandler, ShowClock
+from omegad.memory.embedding import EmbeddingBacklog
+from omegad.operations import clock
+from omegad.operations.clock import ShowClock
 from omegad.operations.metrics import exposition
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
@@ -154,15 +157,6 @@ def last_upkeep(connection: Connection) -> UpkeepStatus | None:
     )
 
 
-class Backlog(Protocol):
-    """What the status asks of the backlog."""
-
-    @property
-    def size(self) -> int:
-        """How many memories wait for their vectors."""
-        ...
-
-
 class SystemDispatch:
     """Answers for the service as a whole."""
 
@@ -173,7 +167,7 @@ class SystemDispatch:
         *,
         counts: Callable[[], tuple[int, int]],
         reactions: ReactionStates,
-        backlog: Backlog,
+        backlog: EmbeddingBacklog,
         beside: Callable[[], tuple[SelfCheckStatus | None, int | None]] = lambda: (None, None),
     ) -> None:
         """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of
@@ -182,7 +176,6 @@ class SystemDispatch:
         *beside* tells of the last self-check and of the gateway's process.
         """
         self._services = services
-        self._time = ClockHandler(services)
         self._paths = paths
         self._counts = counts
         self._reactions = reactions
@@ -196,7 +189,7 @@ class SystemDispatch:
         return {
             Status: self._status,
             Metrics: self._metrics,
-            ShowClock: self._time.show,
+            ShowClock: partial(clock.show, self._services),
             ReadLog: self.read_log,
             FollowLog: self.follow_log,
             VerifyLog: self.verify_log,
@@ -388,7 +381,7 @@ class SystemDispatch:
             found.append(f"the views cannot be written: {trouble}")
         log = self._services.log
         found += self._services.spool.troubles()
-        found += filter(None, [self._time.trouble(), self._services.reaching.trouble])
+        found += filter(None, [clock.trouble(self._services), self._services.reaching.trouble])
         if trouble := log.trouble or log.in_place.trouble():
             found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:
