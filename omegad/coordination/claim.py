@@ -392,7 +392,7 @@ def release(
     return Decision(events=(*own, *taken), answer=Released(count=len(found)))
 
 
-async def prepare_expiry(services: Services, _command: ExpireClaims, _context: RequestContext) -> Activity:
+async def prepare_expiry(services: Services, _command: Command, _context: RequestContext) -> Activity:
     """Return what this process has heard of sessions."""
     return services[Liveness].activity()
 

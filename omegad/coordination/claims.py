@@ -1,13 +1,19 @@
-"""Who holds which files and branches, and who did."""
+"""Who holds which files and branches, and who did.
 
-from collections.abc import Sequence
+What sessions hold that have been silent for as long as a lease lasts is let go: a host that is killed says
+nothing.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from omegad.coordination.claim import ExpireClaims
 from omegad.coordination.events import PATHS_MAX
 from omegad.coordination.targets import Target, found_files
+from omegad.reactions.contract import Reader
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
@@ -38,12 +44,18 @@ _ON_FILE = f"""
 SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
 WHERE c.kind = 'file' AND c.repository = ? AND c.name = ? AND c.released_at IS NULL ORDER BY c.worktree
 """
+
+
+NAME = "silent_holders"
+VERSION = 1
+EVERY = 60
+VIEWS = ("coord_claims",)
 _GONE = """
 SELECT DISTINCT session_id FROM coord_sessions AS s WHERE seen_us < ? AND (
     EXISTS (SELECT 1 FROM coord_file_claims AS f WHERE f.session_id = s.session_id AND f.released_at IS NULL)
     OR EXISTS (SELECT 1 FROM coord_branch_claims AS b WHERE b.session_id = s.session_id
       AND b.released_at IS NULL)
-) ORDER BY session_id
+) ORDER BY session_id LIMIT 500
 """
 
 
@@ -128,11 +140,12 @@ def on_file(connection: Connection, repository: str, path: str) -> list[Claim]:
     return [_claim(row) for row in connection.execute(_ON_FILE, (repository, path))]
 
 
-def gone(connection: Connection, now_us: int) -> list[str]:
-    """Return the sessions that hold something, and of which the log has shown nothing for as long as a
-    lease lasts.
+def due(_slot: int, reader: Reader) -> Iterator[ExpireClaims]:
+    """Name the sessions that hold something, and of which the log has shown nothing for as long as a lease
+    lasts; whether the daemon has heard of them meanwhile is for the command to say.
     """
-    return [session_id for (session_id,) in connection.execute(_GONE, (now_us - LEASE_US,))]
+    if gone := reader.connection.execute(_GONE, (reader.now_us - LEASE_US,)).fetchall():
+        yield ExpireClaims(session_ids=tuple(session_id for (session_id,) in gone))
 
 
 def _claim(row: Sequence[object]) -> Claim:
@@ -144,7 +157,7 @@ METHODS = (
     QueryMethod(
         params=ListClaims,
         answer=ClaimList,
-        views=("coord_claims",),
+        views=VIEWS,
         read=list_claims,
         verb=Verb(
             "claims",
@@ -169,7 +182,5 @@ METHODS = (
             "omega_coord claims", by="coordinating.held", takes={"project": "session.project"}, limit=20
         ),
     ),
-    QueryMethod(
-        params=CheckClaims, answer=ClaimList, views=("coord_claims",), prepare=prepare_check, read=check
-    ),
+    QueryMethod(params=CheckClaims, answer=ClaimList, views=VIEWS, prepare=prepare_check, read=check),
 )

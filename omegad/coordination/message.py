@@ -282,18 +282,21 @@ def list_messages(connection: Connection, query: ListMessages, moment: Moment) -
     """Read messages."""
     values = {"session_id": query.session_id, "project": query.project, "limit": query.limit + 1}
     rows = connection.execute(_LIST, values).fetchall()
-    messages = [_message(row) for row in rows[: query.limit]]
-    return MessagePage(
-        messages=messages,
-        truncated=len(rows) > query.limit,
-        **moment.shown,
-    )
-
-
-def _message(row: Sequence[object]) -> SentMessage:
-    *known, expires_us, delivered_to = row
-    values = (*known, rfc3339(int(str(expires_us))), msgspec.json.decode(str(delivered_to)))
-    return msgspec.convert(dict(zip(SentMessage.__struct_fields__, values, strict=True)), SentMessage)
+    messages = [
+        SentMessage(
+            message_id=message_id,
+            sender=sender,
+            to_session=to_session,
+            to_project=to_project,
+            text=text,
+            memory_id=memory_id,
+            created_at=created_at,
+            expires_at=rfc3339(expires_us),
+            delivered_to=msgspec.json.decode(shown, type=list[str]),
+        )
+        for message_id, sender, to_session, to_project, text, memory_id, created_at, expires_us, shown in rows
+    ]
+    return MessagePage(messages=messages[: query.limit], truncated=len(rows) > query.limit, **moment.shown)
 
 
 class CheckIntents(Query, frozen=True, kw_only=True, tag="intent.check"):

@@ -1,6 +1,6 @@
 """Research tasks: what the lint finds that too little is known of, put down as tasks, each once."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -37,11 +37,10 @@ class Research(Acknowledged, frozen=True):
     left: int = 0
 
 
-class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """A gap, and the task that it has or will have, which is always the same one."""
+class Gap(NamedTuple):
+    """The task that a gap has or will have, which is always the same one, and its project."""
 
-    task_id: str
-    finding: Finding
+    task: TaskCreated
     project: str | None
 
 
@@ -55,45 +54,42 @@ async def prepare(services: Services, command: PutDownResearch, _context: Reques
         names=lint.VIEWS,
         turn=Turn.LONG,
     )
-    return tuple(_gap(services, one, command.project) for one in report.findings if one.rule == "gap")
-
-
-def _gap(services: Services, finding: Finding, project: str | None) -> Gap:
-    is_project = finding.count == 0  # where no decision was kept; an entity is named by what is known of it
-    about = msgspec.json.encode((is_project, finding.ids))
-    task_id = f"task-{services.digest(about)[:6].hex()}"
-    return Gap(task_id=task_id, finding=finding, project=finding.ids[0] if is_project else project)
+    gaps = []
+    for finding in report.findings:
+        if finding.rule == "gap":
+            # Where no decision was kept it is about a project; an entity is named by what is known of it.
+            is_project = finding.count == 0
+            about = msgspec.json.encode((is_project, finding.ids))
+            task = TaskCreated(
+                task_id=f"task-{services.digest(about)[:6].hex()}",
+                title=title(finding),
+                description=f"find out what is missing and remember it: {finding.settle}",
+                priority=PRIORITY,
+                capability=None,
+                depends_on=(),
+            )
+            gaps.append(Gap(task, finding.ids[0] if is_project else command.project))
+    return tuple(gaps)
 
 
 def put_down(
     _command: PutDownResearch, gaps: tuple[Gap, ...], state: DecisionState, _now_us: int
 ) -> Decision:
     """Decide a task for each gap that never had one."""
-    new = [gap for gap in gaps if state[Tasks].get(gap.task_id) is None]
+    new = [gap for gap in gaps if state[Tasks].get(gap.task.task_id) is None]
     created = new[:TASKS_MAX]
     answer = Research(
-        tasks=tuple(TaskAnswer(task_id=gap.task_id, status="open") for gap in created),
+        tasks=tuple(TaskAnswer(task_id=gap.task.task_id, status="open") for gap in created),
         known=len(gaps) - len(new),
         left=len(new) - len(created),
     )
-    events = tuple(NewEvent(event=_task(gap), project=gap.project) for gap in created)
+    events = tuple(NewEvent(event=gap.task, project=gap.project) for gap in created)
     return Decision(events=events, answer=answer)
 
 
 def title(finding: Finding) -> str:
     """Return the title of the task for a gap."""
     return f"Research: {finding.text}"[:TITLE_CHARACTERS]
-
-
-def _task(gap: Gap) -> TaskCreated:
-    return TaskCreated(
-        task_id=gap.task_id,
-        title=title(gap.finding),
-        description=f"find out what is missing and remember it: {gap.finding.settle}",
-        priority=PRIORITY,
-        capability=None,
-        depends_on=(),
-    )
 
 
 METHODS = (

@@ -111,18 +111,16 @@ def learnings(calls: Sequence[Call]) -> list[Learning]:
         elif call.status == "ok" and (before := failed.pop(call.tool_name, None)):
             recent = [one for one in before if call.call_index - one.call_index <= RECOVERY_CALLS]
             if recent:
-                found.append(_recovered(recent, call))
+                content = (
+                    f"Approach that worked: {call.tool_name} error resolved after {len(recent)}"
+                    f" attempt{'' if len(recent) == 1 else 's'}. Error context:"
+                    f" {recent[0].summary[:CONTEXT_CHARACTERS]}. Success context:"
+                    f" {call.summary[:CONTEXT_CHARACTERS]}"
+                )
+                made_of = (recent[0].position, call.position)
+                found.append(Learning(content, "positive", call.position, made_of))
     found.extend(_stuck(run))
     return sorted(found, key=lambda learning: learning.position)
-
-
-def _recovered(errors: Sequence[Call], ok: Call) -> Learning:
-    error, success = errors[0].summary[:CONTEXT_CHARACTERS], ok.summary[:CONTEXT_CHARACTERS]
-    content = (
-        f"Approach that worked: {ok.tool_name} error resolved after {len(errors)}"
-        f" attempt{'' if len(errors) == 1 else 's'}. Error context: {error}. Success context: {success}"
-    )
-    return Learning(content, "positive", ok.position, (errors[0].position, ok.position))
 
 
 def _stuck(run: Sequence[Call]) -> Iterator[Learning]:

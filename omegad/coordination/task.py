@@ -39,7 +39,6 @@ As = Annotated[
 ]
 Some = Annotated[tuple[Name, ...], Meta(max_length=32)]
 Text = Annotated[str, Meta(max_length=4_096)]
-Why = Annotated[Reason, Meta(min_length=1)]
 
 
 class CreateTask(Command, frozen=True, kw_only=True, tag="task.create"):
@@ -97,28 +96,24 @@ class CompleteTask(Command, frozen=True, kw_only=True, tag="task.complete"):
     session_id: As = None
 
 
-class FailTask(Command, frozen=True, kw_only=True, tag="task.fail"):
+class TurnTask(Command, frozen=True, kw_only=True):
+    """Base of what turns a task for a reason."""
+
+    task_id: TaskId
+    reason: Annotated[Reason, Meta(min_length=1)]
+    session_id: As = None
+
+
+class FailTask(TurnTask, frozen=True, kw_only=True, tag="task.fail"):
     """Say that a task cannot be done; those that depend on it go on waiting."""
 
-    task_id: TaskId
-    reason: Why
-    session_id: As = None
 
-
-class CancelTask(Command, frozen=True, kw_only=True, tag="task.cancel"):
+class CancelTask(TurnTask, frozen=True, kw_only=True, tag="task.cancel"):
     """Say that a task is not wanted any more; those that depend on it go on waiting."""
 
-    task_id: TaskId
-    reason: Why
-    session_id: As = None
 
-
-class ReopenTask(Command, frozen=True, kw_only=True, tag="task.reopen"):
+class ReopenTask(TurnTask, frozen=True, kw_only=True, tag="task.reopen"):
     """Open a task again, that was claimed, completed, failed or cancelled."""
-
-    task_id: TaskId
-    reason: Why
-    session_id: As = None
 
 
 class ReleaseTasks(Command, frozen=True, kw_only=True, tag="task.release"):

@@ -1,11 +1,17 @@
-"""The tasks that agents share, as the views show them."""
+"""The tasks that agents share, as the views show them.
 
-from collections.abc import Sequence
+Sessions that no hook tells of, that have a task, and of which nothing has been heard for hours are over: the
+task is open again.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from omegad.coordination.session_end import IDLE_US, EndSession
+from omegad.reactions.contract import Reader
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
@@ -15,7 +21,6 @@ from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
 Status = Literal["open", "claimed", "completed", "failed", "cancelled"]
-VIEWS = ("coord_tasks",)
 UNSETTLED: tuple[Status, ...] = ("open", "claimed")
 
 _COLUMNS = """
@@ -41,6 +46,12 @@ AND NOT EXISTS (SELECT 1 FROM coord_sessions WHERE session_id = owner AND ended_
 AND NOT EXISTS (SELECT 1 FROM agent_sessions WHERE session_id = owner AND ended_at IS NULL) ORDER BY owner
   LIMIT 500
 """
+
+
+NAME = "silent_owners"
+VERSION = 1
+EVERY = 300
+VIEWS = ("coord_claims", "coord_tasks", "conversations")
 _DEPENDS = "SELECT depends_on FROM coord_task_deps WHERE task_id = ? ORDER BY depends_on"
 _NEEDED = "SELECT task_id FROM coord_task_deps WHERE depends_on = ? ORDER BY task_id"
 
@@ -127,12 +138,14 @@ def get(connection: Connection, query: GetTask, moment: Moment) -> WholeTask:
     return msgspec.convert(found, WholeTask)
 
 
-def silent_owners(connection: Connection, before_us: int) -> list[str]:
-    """Return the sessions without hooks that have a task and did nothing since a moment, microseconds
-    since 1970, as far as the log knows.
+def due(_slot: int, reader: Reader) -> Iterator[EndSession]:
+    """Name the sessions without hooks that have a task and did nothing for as long, as far as the log knows;
+    whether the daemon has heard of them meanwhile is for the command to say.
     """
+    before_us = reader.now_us - IDLE_US
     values = {"before": rfc3339(before_us), "before_us": before_us}
-    return [owner for (owner,) in connection.execute(_SILENT_OWNERS, values)]
+    for (owner,) in reader.connection.execute(_SILENT_OWNERS, values).fetchall():
+        yield EndSession(session_id=owner, reason="idle")
 
 
 def _fields(row: Sequence[object]) -> dict[str, object]:
@@ -144,7 +157,7 @@ METHODS = (
     QueryMethod(
         params=ListTasks,
         answer=TaskPage,
-        views=VIEWS,
+        views=("coord_tasks",),
         read=list_tasks,
         is_paged=True,
         verb=Verb(
@@ -170,5 +183,5 @@ METHODS = (
             "omega_coord task_list", by="coordinating.tasks", takes={"project": "session.project"}, limit=20
         ),
     ),
-    QueryMethod(params=GetTask, answer=WholeTask, views=VIEWS, read=get),
+    QueryMethod(params=GetTask, answer=WholeTask, views=("coord_tasks",), read=get),
 )

@@ -39,7 +39,6 @@ _CONTENTS = (
     " ORDER BY id"
 )
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
-_IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -169,8 +168,3 @@ def folder(connection: Connection, session_id: str) -> str | None:
         "SELECT folder FROM agent_sessions WHERE session_id = ?", (session_id,)
     ).fetchone()
     return found[0] if found else None
-
-
-def idle(connection: Connection, before_us: int) -> list[str]:
-    """Return the open sessions in which nothing has happened since a moment, microseconds since 1970."""
-    return [session_id for (session_id,) in connection.execute(_IDLE, (before_us,))]

@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.coordination import idle_sessions_reaction as idle_sessions
-from omegad.coordination import silent_owners_reaction as silent_owners
+from omegad.coordination import session_end, tasks
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused
 from tests.builders import PATIENCE_S, Caller, FakeClock, Served, served
@@ -266,8 +265,8 @@ async def test_a_task_of_an_agent_without_hooks_is_open_again_after_hours_withou
 
 async def look(it: Served) -> None:
     """Let the schedules look for who is silent: who has a task alone, and whom hooks or tools tell of."""
-    await it.expire(silent_owners)
-    await it.expire(idle_sessions)
+    await it.expire(tasks)
+    await it.expire(session_end)
 
 
 async def reopened(it: Served, task_id: str) -> str:

@@ -4,7 +4,7 @@ so.
 
 import pytest
 
-from omegad.coordination import idle_sessions_reaction as idle_sessions
+from omegad.coordination import session_end
 from omegad.coordination.session_end import IDLE_US
 from omegad.coordination.session_end_reaction import learnings
 from omegad.reactions.contract import Reader
@@ -74,8 +74,8 @@ def test_a_session_is_over_when_nothing_was_heard_of_it_for_hours() -> None:
     for count, named in ((3, ["other", "session-1"]), (4, ["other"])):
         connection = show(conversations, told[:count])
         last_us = told[count - 1].recorded_at
-        assert list(idle_sessions.due(0, Reader(connection, last_us))) == []
-        found = list(idle_sessions.due(0, Reader(connection, last_us + IDLE_US + 1)))
+        assert list(session_end.due(0, Reader(connection, last_us))) == []
+        found = list(session_end.due(0, Reader(connection, last_us + IDLE_US + 1)))
         assert [(command.session_id, command.reason) for command in found] == [
             (name, "idle") for name in named
         ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from omegad.coordination import idle_sessions_reaction
+from omegad.coordination import session_end
 from omegad.operations.remaining_files import files_that_hold
 from omegad.runtime.config import Config, Paths
 from tests.builders import Caller, FakeClock, Served, served
@@ -95,7 +95,7 @@ async def test_a_host_without_hooks_has_its_feedback_once_its_session_is_idle(
         )
         await it.caught_up()
         clock.us += 3 * 3_600_000_000
-        await it.expire(idle_sessions_reaction)
+        await it.expire(session_end)
         await it.caught_up()
         sql = "SELECT memory_id, reason FROM memory_feedback"
         assert (await it.caller.call("audit.sql", sql=sql))["rows"] == [[kept, "retrieval_used"]]
