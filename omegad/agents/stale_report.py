@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from omegad.agents import briefing
 from omegad.memory.lifecycle import DeleteMemory
 from omegad.memory.store import StoreMemory
-from omegad.memory.upkeep import stale
+from omegad.memory.upkeep import review
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 
@@ -18,7 +18,7 @@ EACH = 10  # of a project, of which a briefing shows the first that are still so
 
 def due(_slot: int, reader: Reader) -> Iterator[Command]:
     """Store one insight in the place of the one before, or take that away where nothing is stale."""
-    found = stale.worst(reader.connection, reader.now_us, each=EACH, besides=briefing.REFLECTED_BY)
+    found = review.worst(reader.connection, reader.now_us, each=EACH, besides=briefing.REFLECTED_BY)
     before = briefing.reflected(reader.connection)
     if found:
         lines = (f"- {memory_id}: {why}" for memory_id, why in found.items())

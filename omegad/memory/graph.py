@@ -189,9 +189,22 @@ def traverse(connection: Connection, query: TraverseMemories, moment: Moment) ->
                 source_id=source_id, target_id=target_id, edge_type=edge_type, weight=weight, hop=hop
             )
             edges.setdefault(edge_id, walked)
-    nodes = _nodes(connection, hops, moment.now_us)
+    told = {
+        memory_id: Node(
+            memory_id=memory_id,
+            hop=hops[memory_id],
+            content=content,
+            event_type=event_type,
+            project=project,
+            created_at=created_at,
+            status=status_at(status, on_probation, expires_us, moment.now_us),
+        )
+        for memory_id, content, event_type, project, created_at, status, on_probation, expires_us in (
+            connection.execute(_NODES, (to_json(list(hops)),))
+        )
+    }
     return Graph(
-        nodes=nodes,
+        nodes=[told[memory_id] for memory_id in hops],
         edges=list(edges.values()),
         truncated=is_truncated,
         **moment.shown,
@@ -210,23 +223,6 @@ def _steps(
         "limit": STEP_EDGES_MAX + 1,
     }
     return connection.execute(STEPS[query.direction], values).fetchall()
-
-
-def _nodes(connection: Connection, hops: dict[str, int], now_us: int) -> list[Node]:
-    rows = {row[0]: row[1:] for row in connection.execute(_NODES, (to_json(list(hops)),))}
-    nodes = []
-    for memory_id, hop in hops.items():
-        content, event_type, project, created_at, status, on_probation, expires_us = rows[memory_id]
-        status = status_at(status, on_probation, expires_us, now_us)
-        known = {
-            "content": content,
-            "event_type": event_type,
-            "project": project,
-            "created_at": created_at,
-            "status": status,
-        }
-        nodes.append(Node(memory_id=memory_id, hop=hop, **known))
-    return nodes
 
 
 def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> SimilarAnswer:
@@ -250,8 +246,18 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
         near = _by_words(connection, query, moment.now_us, row, content)
     near.pop(row, None)
     best = sorted(near, key=lambda one: (-near[one], one))[: query.limit]
+    found = connection.execute(
+        f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (str(best),)
+    )
+    by_row = {row[0]: fields(row) for row in found}
+    names = [name for name in SimilarMemory.__struct_fields__ if name != "similarity"]
     return SimilarAnswer(
-        results=_similar(connection, {one: near[one] for one in best}),
+        # The index may be a moment ahead of this reader.
+        results=[
+            SimilarMemory(**{name: by_row[one][name] for name in names}, similarity=round(near[one], 6))
+            for one in best
+            if one in by_row
+        ],
         degraded=None if stored else "keyword",
         **moment.shown,
     )
@@ -298,22 +304,6 @@ def _by_words(
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
-
-
-def _similar(connection: Connection, near: dict[int, float]) -> list[SimilarMemory]:
-    """Return what is told of memory rows, in their order."""
-    found = connection.execute(
-        f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))",
-        (str(list(near)),),
-    )
-    by_row = {row[0]: fields(row) for row in found}
-    names = [name for name in SimilarMemory.__struct_fields__ if name != "similarity"]
-    # The index may be a moment ahead of this reader.
-    known = [(by_row[row], similarity) for row, similarity in near.items() if row in by_row]
-    return [
-        SimilarMemory(**{name: memory[name] for name in names}, similarity=round(similarity, 6))
-        for memory, similarity in known
-    ]
 
 
 METHODS = (

@@ -4,8 +4,9 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from omegad.person.events import FailureReason
@@ -112,7 +113,11 @@ def with_lesson(text: str, lesson: str) -> str:
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     lines, item = text.split("\n"), f"- {lesson}"
-    outside = {place for place, line in _outside_code(lines)}
+    fences = [place for place, line in enumerate(lines) if _FENCE.match(line)]
+    blocks = [range(first, last + 1) for first, last in zip(fences[::2], fences[1::2], strict=False)]
+    # A block that is never closed is none.
+    inside = set[int]() if len(fences) % 2 else set(chain.from_iterable(blocks))
+    outside = set(range(len(lines))) - inside
     start = next((place for place in sorted(outside) if _SECTION.fullmatch(lines[place].rstrip())), None)
     if start is None:
         gap = newline if not text or text.endswith("\n") else 2 * newline
@@ -134,14 +139,3 @@ def with_lesson(text: str, lesson: str) -> str:
     added = [ending] if last == start else []
     after = lines[last + 1 :] or [""]
     return "\n".join([*before, *added, item + ending, *after])
-
-
-def _outside_code(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines outside of code blocks with their places; all of them where a block is never closed."""
-    fences = [place for place, line in enumerate(lines) if _FENCE.match(line)]
-    inside = {
-        place
-        for first, last in zip(fences[::2], fences[1::2], strict=False)
-        for place in range(first, last + 1)
-    }
-    return ((place, line) for place, line in enumerate(lines) if len(fences) % 2 or place not in inside)

@@ -75,7 +75,11 @@ class Capture:
             return
         known = session.shown(reader.connection, recorded.session_id or "", recorded.position)
         contents = [_words(content) for content in session.contents(reader.connection, known)]
-        new = [one for one in stated if not any(_repeats(one.text, content) for content in contents)]
+        new = []
+        for one in stated:
+            words = _words(one.text)
+            if all(len(words & content) < ECHOED * len(words) for content in contents):
+                new.append(one)
         told = [one for one in new if one.is_announced][:ANNOUNCED_MAX]
         judged = [one for one in new if not one.is_announced]
         for statement in (*told, *sorted(judged, key=lambda one: -one.probability)[:CAPTURED_MAX]):
@@ -110,11 +114,6 @@ def _stated(event: Event | Unknown | Erased) -> tuple[Role, list[Statement]]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
-
-
-def _repeats(text: str, content: frozenset[str]) -> bool:
-    words = _words(text)
-    return len(words & content) >= ECHOED * len(words)
 
 
 METHODS = (

@@ -156,7 +156,9 @@ _APPLIES = re.compile(r"\bapply_?patch\b")
 def changed(tool_name: str, tool_input: object) -> tuple[str, ...]:
     """Return the paths of the files that a call is to change, as it says them; none where it changes none."""
     given = _fields(tool_input)
-    if _is_shell(given):
+    told = _joined(given.get("command", given.get("cmd")))
+    # Codex itself applies a patch wherever a command does.
+    if PATCH_BEGINS in told and _APPLIES.search(told[: told.index(PATCH_BEGINS)]):
         folder = next((one for key, one in given.items() if key in _FOLDER and isinstance(one, str)), "")
         return tuple(join(folder, path) for path in _patched(_text(given)))
     keys = _keys(tool_name)
@@ -218,12 +220,6 @@ def _fields(tool_input: object) -> dict[str, object]:
 
 def _plain(key: str) -> str:
     return "".join(filter(str.isalnum, key)).lower()
-
-
-def _is_shell(given: Mapping[str, object]) -> bool:
-    """Say whether a command applies a patch, which Codex does by itself wherever it meets one."""
-    text = _joined(given.get("command", given.get("cmd")))
-    return PATCH_BEGINS in text and _APPLIES.search(text[: text.index(PATCH_BEGINS)]) is not None
 
 
 def _text(given: Mapping[str, object]) -> str:

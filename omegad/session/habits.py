@@ -125,13 +125,6 @@ def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
     return found
 
 
-def stored_habits(connection: Connection, project: str, position: int, source: str) -> set[str]:
-    """Return what the habits of a project are about that were stored up to a position, whatever became of
-    them.
-    """
-    return {entity_id for (entity_id,) in connection.execute(_KNOWN, (project, position, source))}
-
-
 def _command(given: str) -> str | None:
     """Return the command that a shell was given, None for one that is too long to be a habit."""
     found = commands.said(given)
@@ -144,7 +137,8 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:
     if project is None:
         return
     seen = Counter(habit for session in sessions(reader.connection, project, position) for habit in session)
-    known = stored_habits(reader.connection, project, position, HABIT_BY)
+    # Whatever became of them
+    known = {about for (about,) in reader.connection.execute(_KNOWN, (project, position, HABIT_BY))}
     often = [
         habit for habit, count in seen.most_common() if count >= SESSIONS_MIN and habit.entity_id not in known
     ]

@@ -141,16 +141,9 @@ def _found(folder: Path) -> Found:
         if git.is_dir():
             return Found(str(git), str(root), folder.relative_to(root))
         if git.is_file():
-            return Found(str(_common(git)), str(root), folder.relative_to(root))
+            # A work tree's, see gitrepository-layout(5), or a submodule's.
+            own = root / first_line(str(git)).removeprefix(GITDIR)
+            with suppress(FileNotFoundError):
+                own /= first_line(str(own / "commondir"))
+            return Found(str(own.resolve()), str(root), folder.relative_to(root))
     return Found("", "", folder)
-
-
-def _common(git: Path) -> Path:
-    """Return the common folder of git, given the file that stands for it in a work tree; see
-    gitrepository-layout(5).
-    """
-    own = git.parent / first_line(str(git)).removeprefix(GITDIR)
-    try:
-        return (own / first_line(str(own / "commondir"))).resolve()
-    except FileNotFoundError:
-        return own.resolve()  # a submodule's

@@ -23,7 +23,7 @@ from omegad.agents.tools.tool import (
 from omegad.memory.edges import UnsettledAnswer
 from omegad.memory.upkeep.compaction import Compacted
 from omegad.memory.upkeep.consolidation import Consolidated
-from omegad.memory.upkeep.stale import StaleAnswer
+from omegad.memory.upkeep.review import StaleAnswer
 from omegad.runtime.errors import Invalid
 from omegad.session.habits import HABIT_BY
 from omegad.session.sql import Rows

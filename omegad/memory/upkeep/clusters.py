@@ -106,13 +106,15 @@ def clusters(
 
 
 def summary(members: Sequence[Member]) -> str:
-    """Return the text of the most central member, then the sentences of each of the others that were not said
-    yet.
+    """Return the text of the member most like the others by word Jaccard, of several the last, then the
+    sentences of each of the others that were not said yet.
 
     At most `SUMMARY_CHARACTERS_MAX` long: what does not fit is counted in a last line. It is never what one
     of the members says to the letter, so that each of them can be restored beside it.
     """
-    said = _central(members).content
+    bags = [frozenset(words(member.content)) for member in members]
+    likeness = [round(sum(jaccard(bag, other) for other in bags), 9) for bag in bags]
+    said = members[max(range(len(members)), key=lambda index: (likeness[index], index))].content
     known, left_out = set(_said(said)), 0
     room = SUMMARY_CHARACTERS_MAX - len(f"\n{CLOSING.format(len(members))}")
     for member in members:
@@ -164,13 +166,6 @@ def _alike(members: Sequence[Member], threshold: float) -> list[tuple[Member, ..
 
 def _is_like(one: frozenset[str], other: frozenset[str], threshold: float) -> bool:
     return jaccard(one, other) >= threshold - ROUNDING and not is_opposite(one, other)
-
-
-def _central(members: Sequence[Member]) -> Member:
-    """Return the member most like the others by word Jaccard; of several the last."""
-    bags = [frozenset(words(member.content)) for member in members]
-    likeness = [sum(jaccard(bag, other) for other in bags) for bag in bags]
-    return members[max(range(len(members)), key=lambda index: (round(likeness[index], 9), index))]
 
 
 def _said(text: str) -> dict[Hashable, str]:

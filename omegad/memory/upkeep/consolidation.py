@@ -27,7 +27,7 @@ from omegad.memory.events import (
 )
 from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
-from omegad.memory.upkeep import compaction, expiry, stale
+from omegad.memory.upkeep import compaction, expiry, review
 from omegad.memory.upkeep.compaction import (
     Compaction,
     CompactMemories,
@@ -170,7 +170,7 @@ def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, 
 def newly_stale(connection: Connection, now_us: int) -> tuple[tuple[str, str], ...]:
     """Return what should be looked at again and was not marked as that before, each with why."""
     marked = {memory_id for (memory_id,) in connection.execute(_MARKED)}
-    found = stale.worst(connection, now_us, each=STALE_OF_EACH, besides="")
+    found = review.worst(connection, now_us, each=STALE_OF_EACH, besides="")
     return tuple((memory_id, why) for memory_id, why in found.items() if memory_id not in marked)
 
 

@@ -7,7 +7,7 @@ Looked at every ten minutes. A home whose first memory is of today waits for tom
 from collections.abc import Iterator
 
 from omegad.memory.upkeep.consolidation import KeepUp
-from omegad.memory.upkeep.stale import DAY_US
+from omegad.memory.upkeep.review import DAY_US
 from omegad.reactions.contract import Reader
 from omegad.storage.driver import Connection
 

@@ -13,7 +13,7 @@ from omegad.memory.events import (
     UpkeepReverted,
 )
 from omegad.memory.upkeep.daily import IDLE_US, SHORT_IDLE_US, DailyUpkeep
-from omegad.memory.upkeep.stale import DAY_US
+from omegad.memory.upkeep.review import DAY_US
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
 from tests.builders import FakeClock, Served, everything, served

@@ -1,4 +1,6 @@
-"""What was captured unasked and never helped anyone: ready to be dropped."""
+"""Which memories should be looked at again: rated badly, contradicted, or not found for long; and what was
+captured unasked and never helped anyone, which is ready to be dropped.
+"""
 
 from typing import Annotated
 
@@ -10,17 +12,18 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.events import MemoryDeleted
 from omegad.memory.state import known
-from omegad.memory.upkeep.stale import DAY_US, PREVIEW_CHARACTERS
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import ViewAnswer
 from omegad.requests.verb import Option, Verb
+from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
 # Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for
 # long has nothing that speaks for it.
-_FOUND = """
+_JUNK = """
 SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at, m.source,
        CASE WHEN m.rating < 0 THEN 'rated badly'
        WHEN EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
@@ -29,6 +32,109 @@ SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at
 FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ?
   ORDER BY m.rating, m.said_us, m.id LIMIT ?
 """
+PRUNED = "captured unasked, never helped"
+
+DAY_US = 86_400_000_000
+PREVIEW_CHARACTERS = 400
+
+DAYS = 14
+UNFOUND_DAYS = 60
+"""After so long, what no query has found any more should be looked at."""
+
+_STALE = """
+WITH stale AS (
+    SELECT m.id, m.node_id, m.event_type, m.project, m.created_at, m.created_us, m.rating, m.source,
+      substr(m.content, 1, ?) AS content,
+           CASE WHEN m.rating < 0 THEN 'rated badly' WHEN m.contradicted_by IS NOT NULL THEN 'contradicted'
+                WHEN m.access_count = 0 THEN 'never found' ELSE 'not found lately' END AS why
+    FROM memories AS m
+    WHERE {condition} AND (m.rating < 0 OR m.contradicted_by IS NOT NULL
+                           OR (m.rating = 0 AND m.access_count = 0 AND m.said_us < ?)
+                           OR (m.rating = 0 AND m.access_count > 0 AND m.last_accessed < ? AND m.said_us < ?))
+)
+"""
+_ORDER = "ORDER BY min(rating, 0), why IN ('never found', 'not found lately'), created_us, id"
+_FOUND = f"""{_STALE}
+SELECT node_id, content, event_type, project, created_at, why, count(*) OVER () FROM stale {_ORDER} LIMIT ?
+"""
+_WORST = f"""{_STALE}
+SELECT node_id, why FROM (
+    SELECT *, row_number() OVER (PARTITION BY project {_ORDER}) AS place FROM stale
+    WHERE why != 'never found' AND event_type != 'reminder' AND coalesce(source, '') != ?
+) WHERE place <= ? {_ORDER} LIMIT ?
+"""
+WORST_MAX = 100
+
+
+class StaleMemories(Filters, frozen=True, kw_only=True, tag="memory.stale"):
+    """Show what should be looked at again, the worst first: what is rated badly, what is contradicted, and
+    the oldest that no query finds.
+    """
+
+    days: Annotated[
+        int, Meta(ge=0, le=3_660, description="that no query finds it counts from this age on")
+    ] = DAYS
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
+
+
+class StaleMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory's beginning, and why it is shown: `rated badly`, `contradicted`, `never found`, or `not
+    found lately`, in 60 days.
+    """
+
+    memory_id: str
+    content: str
+    event_type: str
+    project: str | None
+    created_at: str
+    why: str
+
+
+class StaleAnswer(ViewAnswer, frozen=True):
+    """The first of them, and how many there are in all."""
+
+    memories: list[StaleMemory]
+    total: int
+
+
+def stale(connection: Connection, query: StaleMemories, moment: Moment) -> StaleAnswer:
+    """Read the active memories that pass the filters and should be looked at again."""
+    condition, values = where(query, moment.now_us)
+    rows = connection.execute(
+        _FOUND.format(condition=condition), (*_values(values, moment.now_us, query.days), query.limit)
+    ).fetchall()
+    memories = [
+        StaleMemory(
+            memory_id=memory_id,
+            content=content,
+            event_type=event_type,
+            project=project,
+            created_at=created_at,
+            why=why,
+        )
+        for memory_id, content, event_type, project, created_at, why, _ in rows
+    ]
+    return StaleAnswer(
+        memories=memories,
+        total=rows[0][-1] if rows else 0,
+        **moment.shown,
+    )
+
+
+def worst(connection: Connection, now_us: int, *, each: int, besides: str) -> dict[str, str]:
+    """Return the memories that should be looked at most and why: *each* of every project at most, none
+    that was never found, none of one source.
+    """
+    condition, values = where(Filters(), now_us)
+    rows = connection.execute(
+        _WORST.format(condition=condition), (*_values(values, now_us, DAYS), besides, each, WORST_MAX)
+    )
+    return dict(rows.fetchall())
+
+
+def _values(values: tuple[object, ...], now_us: int, days: int) -> tuple[object, ...]:
+    said_before = now_us - days * DAY_US
+    return PREVIEW_CHARACTERS, *values, said_before, rfc3339(now_us - UNFOUND_DAYS * DAY_US), said_before
 
 
 class JunkMemories(Filters, frozen=True, kw_only=True, tag="memory.junk"):
@@ -68,7 +174,7 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     condition, values = where(query, moment.now_us)
     said_before = moment.now_us - query.days * DAY_US
     rows = connection.execute(
-        _FOUND.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)
+        _JUNK.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)
     ).fetchall()
     memories = [
         JunkMemory(
@@ -89,16 +195,13 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     )
 
 
-REASON = "captured unasked, never helped"
-
-
 class PruneMemories(Command, frozen=True, kw_only=True, tag="memory.prune"):
     """Delete memories that `memory.junk` listed, all in one step; those that have proved themselves since,
     or are hidden, stay as they are.
     """
 
     memory_ids: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1_000, description="a memory's id")]
-    reason: Reason = REASON
+    reason: Reason = PRUNED
 
 
 class Pruned(Acknowledged, frozen=True):
@@ -131,6 +234,14 @@ def prune(command: PruneMemories, state: DecisionState, now_us: int) -> Decision
 
 
 METHODS = (
+    QueryMethod(
+        params=StaleMemories,
+        answer=StaleAnswer,
+        views=("memories",),
+        read=stale,
+        turn=Turn.LONG,
+        tool=AgentTool("omega_reflect stale", by="upkeep.stale"),
+    ),
     QueryMethod(
         params=JunkMemories,
         answer=JunkAnswer,
