@@ -169,8 +169,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ClaimsReleased(how=how) as released:
             yield from _ended(recorded, released, how)
         case ClaimsContested() as met:
-            names = to_json(met.paths + met.refs)
-            what = (met.holder, met.how, met.repository, met.worktree, names)
+            what = (met.holder, met.how, met.repository, met.worktree, to_json(met.paths + met.refs))
             yield Statement(
                 "INSERT INTO coord_contested_claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (recorded.position, session_id, *what, recorded.project, at),

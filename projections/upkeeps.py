@@ -62,8 +62,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case UpkeepCompleted() as done:
             lists = (done.expired, done.promoted, done.compacted, done.stale)
-            at_us = recorded.occurred_at
-            values = (recorded.position, at_us, done.by, *map(to_json, lists))
+            values = (recorded.position, recorded.occurred_at, done.by, *map(to_json, lists))
             yield Statement("INSERT INTO upkeeps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", values)
         case UpkeepReverted(done_at=done_at):
             yield Statement("UPDATE upkeeps SET undone_at = ? WHERE id = ?", (recorded.position, done_at))

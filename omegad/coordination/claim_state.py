@@ -222,12 +222,11 @@ class Claims(Tables):
 
     def count(self, session_id: str) -> int:
         """Return how many files and branches a session holds."""
-        tables = ("state_file_claims", "state_branch_claims")
         counts = (
             self._connection.execute(
                 f"SELECT count(*) FROM {table} WHERE session_id = ?", (session_id,)
             ).fetchone()[0]
-            for table in tables
+            for table in ("state_file_claims", "state_branch_claims")
         )
         return sum(counts)
 

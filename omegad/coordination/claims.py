@@ -118,8 +118,7 @@ def list_claims(connection: Connection, query: ListClaims, moment: Moment) -> Cl
     values = {name: getattr(query, name) for name in ("project", "repository", "ended", "limit")} | {
         "session": query.session_id
     }
-    found = [_claim(row) for row in connection.execute(_LIST, values)]
-    return ClaimList(claims=found, **moment.shown)
+    return ClaimList(claims=[_claim(row) for row in connection.execute(_LIST, values)], **moment.shown)
 
 
 async def prepare_check(services: Services, query: CheckClaims, _context: RequestContext) -> list[Target]:

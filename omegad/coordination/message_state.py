@@ -132,8 +132,7 @@ class Messages(Tables):
         WHERE project = ?2 AND status = 'current' AND i.session_id != ?1 AND expires_us > ?3
         ORDER BY id DESC LIMIT 32
         """
-        rows = self._connection.execute(sql, (session_id, project, now_us))
         return [
             Intent(who, text, msgspec.json.decode(paths, type=tuple[str, ...]), shown, at)
-            for who, text, paths, shown, at in rows
+            for who, text, paths, shown, at in self._connection.execute(sql, (session_id, project, now_us))
         ]

@@ -244,12 +244,11 @@ def reopen(command: ReopenTask, state: DecisionState, _now_us: int) -> Decision:
 
 def release(command: ReleaseTasks, state: DecisionState, _now_us: int) -> Decision:
     """Decide which tasks a session leaves behind; those that it has claimed since are left alone."""
-    left = state[Tasks].claimed_by(command.session_id, command.before)
     events = (
         NewEvent(
             event=_reopened(task, command.reason, state), session_id=command.session_id, project=task.project
         )
-        for task in left
+        for task in state[Tasks].claimed_by(command.session_id, command.before)
     )
     return Decision(events=tuple(events), answer=TaskAnswer(status="open"))
 

@@ -64,23 +64,22 @@ def who(connection: Connection, query: Who, moment: Moment) -> WhoPage:
     """Read the sessions that are open."""
     values = {"now_us": moment.now_us, "project": query.project, "limit": query.limit + 1}
     rows = connection.execute(_OPEN, values).fetchall()
-    sessions = [
-        OpenSession(
-            session_id=session_id,
-            host=host,
-            project=project,
-            folder=folder,
-            since=since,
-            last_seen=rfc3339(last_us),
-            silent_s=max(0, (moment.now_us - last_us) // SECOND_US),
-            tasks=msgspec.json.decode(tasks, type=list[str]),
-            intent=intent,
-            asked=None if asked is None else " ".join(asked.split())[:DOING_CHARACTERS],
-        )
-        for session_id, host, project, folder, since, last_us, tasks, intent, asked in rows[: query.limit]
-    ]
     return WhoPage(
-        sessions=sessions,
+        sessions=[
+            OpenSession(
+                session_id=session_id,
+                host=host,
+                project=project,
+                folder=folder,
+                since=since,
+                last_seen=rfc3339(last_us),
+                silent_s=max(0, (moment.now_us - last_us) // SECOND_US),
+                tasks=msgspec.json.decode(tasks, type=list[str]),
+                intent=intent,
+                asked=None if asked is None else " ".join(asked.split())[:DOING_CHARACTERS],
+            )
+            for session_id, host, project, folder, since, last_us, tasks, intent, asked in rows[: query.limit]
+        ],
         truncated=len(rows) > query.limit,
         **moment.shown,
     )

@@ -152,11 +152,10 @@ async def prepare_edit(
     content = await computed_if_long(
         services, command.content, partial(cleaned, command.content, services.rules)
     )
-    embedded = None if command.ack == "durable" else await services.embed(content.text)
     return PreparedEdit(
         content=content.text,
         redacted=content.redacted,
-        embedded=embedded,
+        embedded=None if command.ack == "durable" else await services.embed(content.text),
         auto_tags=partial(auto_tags, content.text, rules=services.rules),
         given=given,
     )

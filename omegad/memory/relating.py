@@ -210,8 +210,7 @@ def effects(
         fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason=ASKED_FOR)
         events.append(NewEvent(event=fact, project=other.project))
     left = [n for n in before if n.memory_id not in replaced]
-    open_to = [n for n in left if is_asked and n.is_doubtful and conflicts[n.memory_id] is None]
-    asked = _offered(open_to)[:1]
+    asked = _offered([n for n in left if is_asked and n.is_doubtful and conflicts[n.memory_id] is None])[:1]
     events += [
         NewEvent(event=ConflictOffered(memory_id=memory_id, target_id=one.memory_id, similarity=one.cosine))
         for one in asked

@@ -230,14 +230,13 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
     if survivor is None and repeated is not None and repeated.duplicate:
         survivor, (likeness, similarity) = state[Memories].get(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        gained = _gained(command, kind, survivor)
         again = MemoryRepeated(
             memory_id=survivor.memory_id,
             likeness=likeness,
             similarity=round(similarity, 6),
             content=None if likeness == "exact" else prepared.content,
             made_of=command.sources(),
-            **gained._asdict(),
+            **_gained(command, kind, survivor)._asdict(),
         )
         done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, [again], done, outcome="duplicate")
@@ -508,12 +507,11 @@ async def look_around(
         connection: Connection, moment: Moment
     ) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
         index = moment.index_as(VectorIndex)
-        searched = None if index is None or embedded is None else (index, embedded.vector)
         near = neighbours(
             connection,
             base.content,
             command.project,
-            searched,
+            None if index is None or embedded is None else (index, embedded.vector),
             now_us=moment.now_us,
             leave_out=base.memory_id,
         )
@@ -521,8 +519,7 @@ async def look_around(
             near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
         shown = command.known_before()
         if shown is None:
-            among = to_json([one.memory_id for one in near])
-            rows = connection.execute(_SHOWN, (command.session_id, among))
+            rows = connection.execute(_SHOWN, (command.session_id, to_json([one.memory_id for one in near])))
             shown = frozenset(memory_id for (memory_id,) in rows)
         return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
 

@@ -142,8 +142,7 @@ def _lasts(memory: MemoryState, mended: ClockMended) -> bool:
     """Say whether a memory's time is not over by the right clock."""
     if memory.expires_at is None or memory.ttl_seconds is None:
         return False
-    said_at = max(mended.right_us, memory.said_at - mended.ahead_us)
-    expires_at = said_at + memory.ttl_seconds * SECOND_US
+    expires_at = max(mended.right_us, memory.said_at - mended.ahead_us) + memory.ttl_seconds * SECOND_US
     return (memory.expires_at if memory.said_at <= mended.to_us else expires_at) > mended.to_us
 
 

@@ -384,11 +384,10 @@ class Erasing:
         position: Position = 0,
         rebuilt: Sequence[str] = (),
     ) -> Erased:
-        folders = self._services.skills.folders
         look = partial(
             files_that_hold,
             self._home,
-            folders,
+            self._services.skills.folders,
             found.pieces(),
             found.pieces(has_parts=True),
             is_done=not request.dry_run,

@@ -77,8 +77,7 @@ def finish(part: Path, target: Path, keep: int = 1, check: Check = nothing_there
     """
     check_names(target, keep, check)
     sync(part)
-    names = _names(target, keep)
-    for newer, older in reversed([*pairwise(names)]):
+    for newer, older in reversed([*pairwise(_names(target, keep))]):
         if newer.exists():
             newer.replace(older)
     part.rename(target)

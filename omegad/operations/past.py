@@ -213,13 +213,12 @@ class PastReader:
                     last = after
                     break
                 after = recorded.position
-        next_from = after if after < until else None
         return Diff(
             since=since,
             until=after,
             tags=dict(sorted(changes.tags.items())),
             changes=list(changes.by_id.values()),
-            next=next_from,
+            next=after if after < until else None,
         )
 
     async def resolved(self, as_of: str | int) -> PastMoment:

@@ -84,10 +84,9 @@ async def retried(runner: Runner, request: RetrySetAside, call: Call) -> Retried
     """
     if request.position is not None and request.reaction is None:
         raise Invalid("whose position?", hint="name the reaction too; reaction.list shows what is set aside")
-    found = await runner.set_aside()
     meant = [
         one
-        for one in found
+        for one in await runner.set_aside()
         if request.reaction in {None, one.name} and request.position in {None, one.position}
     ]
     if not meant and request.reaction is not None:

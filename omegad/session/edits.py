@@ -186,8 +186,7 @@ def read(tool_name: str, tool_input: object) -> tuple[str, ...]:
 
 def _keys(tool_name: str) -> tuple[str, ...] | None:
     """Return the keys of a tool's input that name what it changes, None for one that changes nothing."""
-    bare = _SERVER.sub("", tool_name)
-    words = [word.lower() for word in _WORD.findall(bare)]
+    words = [word.lower() for word in _WORD.findall(_SERVER.sub("", tool_name))]
     for start in range(len(words)):  # a server's name may stand before it with nothing to tell them apart
         if (known := TOOLS.get("".join(words[start:]))) and (start == 0 or len(words) - start > 1):
             return known

@@ -74,12 +74,11 @@ async def answer(_services: Services, query: SelectRows, place: ViewFile, _conte
     """Run the SELECT in a process of its own, for which nobody waits."""
     limits = Limits(rows=query.limit, bytes=BYTES_MAX, seconds=SECONDS_MAX, memory_bytes=MEMORY_BYTES_MAX)
     found = await select(place.file, query.sql, place.tables, limits)
-    moment = place.moment
     return Rows(
         columns=found.columns,
         rows=found.rows,
         truncated=found.has_more,
-        **moment.shown,
+        **place.moment.shown,
     )
 
 

@@ -94,10 +94,9 @@ class Said(msgspec.Struct, frozen=True):
 
 def calls(connection: Connection, session_id: str, position: int) -> list[Call]:
     """Return the tool calls of a session, first to last."""
-    rows = connection.execute(_CALLS, (session_id, position)).fetchall()
     return [
         Call(*row[:6], *(tuple(msgspec.json.decode(named, type=list[str])) for named in row[6:]))
-        for row in rows
+        for row in connection.execute(_CALLS, (session_id, position)).fetchall()
     ]
 
 
@@ -156,8 +155,7 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
             if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)
         ]
         named += [one.position for one in spoken if memory_id in one.content]
-        first = min((place for place in named if place > since), default=0)
-        if first > after:
+        if min((place for place in named if place > since), default=0) > after:
             found.append(memory_id)
     return found
 

@@ -81,8 +81,7 @@ def ended(calls: Iterable[Call]) -> Ended:
 def files(calls: Iterable[Call], folder: str | None) -> list[str]:
     """Return the files that a session changed, the latest first, by their path within its folder."""
     root = f"{folder.rstrip('/')}/" if folder else "//"
-    found = dict.fromkeys(one.removeprefix(root) for call in calls for one in call.edited)
-    return list(reversed(found))
+    return list(reversed(dict.fromkeys(one.removeprefix(root) for call in calls for one in call.edited)))
 
 
 def text(told: Told) -> str:

@@ -206,8 +206,7 @@ def drafts(members: Sequence[Member], command: CompactMemories, week: str = "") 
     say; takes up to seconds for thousands of members.
     """
     found = clusters(members, command.threshold, command.min_cluster, command.limit)
-    over = [_draft(sessions) for sessions in weeks(members, week)[: command.limit]]
-    return [*over, *map(_draft, found)]
+    return [_draft(cluster) for cluster in (*weeks(members, week)[: command.limit], *found)]
 
 
 def _draft(members: tuple[Member, ...]) -> Draft:

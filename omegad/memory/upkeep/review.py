@@ -103,19 +103,18 @@ def stale(connection: Connection, query: StaleMemories, moment: Moment) -> Stale
     rows = connection.execute(
         _FOUND.format(condition=condition), (*_values(values, moment.now_us, query.days), query.limit)
     ).fetchall()
-    memories = [
-        StaleMemory(
-            memory_id=memory_id,
-            content=content,
-            event_type=event_type,
-            project=project,
-            created_at=created_at,
-            why=why,
-        )
-        for memory_id, content, event_type, project, created_at, why, _ in rows
-    ]
     return StaleAnswer(
-        memories=memories,
+        memories=[
+            StaleMemory(
+                memory_id=memory_id,
+                content=content,
+                event_type=event_type,
+                project=project,
+                created_at=created_at,
+                why=why,
+            )
+            for memory_id, content, event_type, project, created_at, why, _ in rows
+        ],
         total=rows[0][-1] if rows else 0,
         **moment.shown,
     )
@@ -176,20 +175,19 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     rows = connection.execute(
         _JUNK.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)
     ).fetchall()
-    memories = [
-        JunkMemory(
-            memory_id=memory_id,
-            content=content,
-            event_type=event_type,
-            project=project,
-            created_at=created_at,
-            source=source,
-            why=why,
-        )
-        for memory_id, content, event_type, project, created_at, source, why, _ in rows
-    ]
     return JunkAnswer(
-        memories=memories,
+        memories=[
+            JunkMemory(
+                memory_id=memory_id,
+                content=content,
+                event_type=event_type,
+                project=project,
+                created_at=created_at,
+                source=source,
+                why=why,
+            )
+            for memory_id, content, event_type, project, created_at, source, why, _ in rows
+        ],
         total=rows[0][-1] if rows else 0,
         **moment.shown,
     )
