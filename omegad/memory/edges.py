@@ -116,12 +116,11 @@ async def prepare_unlink(
 
 
 def unlink(
-    command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, now_us: int
+    command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, _now_us: int
 ) -> Decision:
     """Decide to take away the edges of *edge_types*, those that there are of the ones asked for; raises
     `NotFound` where there is none.
     """
-    del now_us
     memory = known(state, command.memory_id)
     known(state, command.target_id)
     if not edge_types:

@@ -56,12 +56,11 @@ def page(connection: Connection, query: MemoryHistory, moment: Moment) -> Histor
 
 
 async def finish(
-    services: Services, query: MemoryHistory, found: HistoryPage, context: RequestContext
+    services: Services, _query: MemoryHistory, found: HistoryPage, _context: RequestContext
 ) -> History:
     """Read the events of a page, which are fewer than asked for where they are large: the view says which
     they are, the log what they say.
     """
-    del query, context
     return history(found, [log_event(one) for one in await services.log.read_at(found.positions)])
 
 

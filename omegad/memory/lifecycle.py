@@ -145,10 +145,9 @@ class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def prepare_edit(
-    services: Services, command: EditMemory, context: RequestContext, given: Given | None = None
+    services: Services, command: EditMemory, _context: RequestContext, given: Given | None = None
 ) -> PreparedEdit:
     """Clean and embed an edit, with which more may be *given*. Raises `Invalid`, and `Refused` for noise."""
-    del context
     content = await computed_if_long(
         services, command.content, partial(cleaned, command.content, services.rules)
     )
@@ -203,11 +202,10 @@ async def prepare_delete(
     return ()
 
 
-def delete(command: DeleteMemory, replaced: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
+def delete(command: DeleteMemory, replaced: tuple[str, ...], state: DecisionState, _now_us: int) -> Decision:
     """Decide a deletion; *replaced* are the memories it may have taken the place of. Raises `NotFound`,
     `Refused` where it is deleted already.
     """
-    del now_us
     superseded = tuple(
         name
         for name in replaced
@@ -257,11 +255,10 @@ def restore(command: RestoreMemory, state: DecisionState, now_us: int) -> Decisi
     )
 
 
-def rate(command: RateMemory, state: DecisionState, now_us: int) -> Decision:
+def rate(command: RateMemory, state: DecisionState, _now_us: int) -> Decision:
     """Decide a rating, whatever the memory's state: it may have been hidden since it was read. One that
     helped has proved itself.
     """
-    del now_us
     memory = known(state, command.memory_id)
     points = POINTS[command.rating]
     facts: list[Event] = [

@@ -185,9 +185,8 @@ def require(connection: Connection, memory_id: str) -> tuple[int, str]:
     return row
 
 
-async def known_types(services: Services, query: Query, context: RequestContext) -> MemoryTypes:
+async def known_types(services: Services, _query: Query, _context: RequestContext) -> MemoryTypes:
     """Return the known types, by which memories fade or do not."""
-    del query, context
     return services[MemoryTypes]
 
 

@@ -45,9 +45,8 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str | None
 
 
-async def show(services: DaemonServices, query: ShowClock, call: Call) -> ClockStatus:
+async def show(services: DaemonServices, _query: ShowClock, _call: Call) -> ClockStatus:
     """Say what the clock says, and what does not agree with it."""
-    del query, call
     ahead = await services.stamped_ahead()
     return ClockStatus(
         now=rfc3339(services.clock.now_us()),
@@ -96,9 +95,8 @@ class Mended(Acknowledged, frozen=True, kw_only=True):
     restored: tuple[str, ...] = ()
 
 
-async def prepare(services: Services, command: MendClock, context: RequestContext) -> Ahead | None:
+async def prepare(services: Services, command: MendClock, _context: RequestContext) -> Ahead | None:
     """Find what was stamped by a clock that was ahead."""
-    del context
     if not command.dry_run:
         services.steadiness.accept()
     return await services.stamped_ahead()

@@ -412,10 +412,9 @@ class Erasing:
 
 
 def _decide(
-    request: EraseMemory, found: ErasurePlan, seen: Position | None, state: DecisionState, now_us: int
+    request: EraseMemory, found: ErasurePlan, seen: Position | None, state: DecisionState, _now_us: int
 ) -> Decision:
     """Decide that what was found is erased."""
-    del now_us
     sought = found.sought
     reason = None if request.reason is None else sought.wordings.clean(request.reason)
     known = [memory for memory_id in found.memory_ids if (memory := state[Memories].get(memory_id))]

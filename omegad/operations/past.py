@@ -194,11 +194,10 @@ class PastReader:
         )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
 
-    async def diff(self, request: DiffLog, call: Call) -> Diff:
+    async def diff(self, request: DiffLog, _call: Call) -> Diff:
         """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where
         the second is before the first.
         """
-        del call
         log = self._services.log
         since = (await self.resolved(request.since)).position
         until = log.head if request.until is None else (await self.resolved(request.until)).position

@@ -71,9 +71,8 @@ def handlers(runner: Runner) -> dict[type[msgspec.Struct], Handler]:
     return {ListSetAside: partial(listed, runner), RetrySetAside: partial(retried, runner)}
 
 
-async def listed(runner: Runner, request: ListSetAside, call: Call) -> AllSetAside:
+async def listed(runner: Runner, _request: ListSetAside, _call: Call) -> AllSetAside:
     """List it."""
-    del request, call
     found = await runner.set_aside()
     return AllSetAside(set_aside=_told(found), total=len(found))
 

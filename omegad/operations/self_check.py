@@ -48,9 +48,8 @@ class SelfCheck:
             " `omegad doctor --full`"
         )
 
-    def concerns(self, events: Sequence[RecordedEvent]) -> bool:
+    def concerns(self, _events: Sequence[RecordedEvent]) -> bool:
         """Say no: only time passes."""
-        del events
         return False
 
     def is_due(self) -> bool:

@@ -153,6 +153,5 @@ class _Nothing(msgspec.Struct, frozen=True):
     """Nobody waits for the answer."""
 
 
-def _as_it_is(new: NewEvent, state: DecisionState, now_us: int) -> Decision:
-    del state, now_us
+def _as_it_is(new: NewEvent, _state: DecisionState, _now_us: int) -> Decision:
     return Decision(events=(new,), answer=_Nothing())

@@ -197,8 +197,7 @@ class SystemDispatch:
             VerifyViews: self.verify_views,
         }
 
-    async def _status(self, query: Status, call: Call) -> ServiceStatus:
-        del query, call
+    async def _status(self, _query: Status, _call: Call) -> ServiceStatus:
         stopped = await self._services[HookArrivals].stopped(self._services)
         status = self.status()
         troubles = [*status.degraded, *(f"{one.line}: {REMEDY}" for one in stopped)]
@@ -210,8 +209,7 @@ class SystemDispatch:
             return await self._services.views.read(last_upkeep)
         return None
 
-    async def _metrics(self, query: Metrics, call: Call) -> Exposition:
-        del query, call
+    async def _metrics(self, _query: Metrics, _call: Call) -> Exposition:
         return Exposition(text=exposition(self.status()))
 
     def status(self) -> ServiceStatus:
@@ -257,11 +255,10 @@ class SystemDispatch:
             requests=requests,
         )
 
-    async def read_log(self, query: ReadLog, call: Call) -> LogPage:
+    async def read_log(self, query: ReadLog, _call: Call) -> LogPage:
         """Answer with a page of the log, read in slices; shorter than asked for where it would pass
         `PAGE_BYTES_MAX`.
         """
-        del call
         events: list[msgspec.Raw] = []
         after, size = query.after, 0
         while len(events) < query.limit and size < PAGE_BYTES_MAX:

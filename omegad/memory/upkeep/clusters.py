@@ -39,7 +39,7 @@ REPEATED = "(said repeatedly)"
 ROUNDING = 1e-9  # so that 0.55 * 100 is 55
 
 
-class Member(msgspec.Struct, frozen=True):
+class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A memory that may be compacted. `referenced_at` is in microseconds since 1970."""
 
     memory_id: str

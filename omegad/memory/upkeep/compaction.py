@@ -151,10 +151,9 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def prepare(
-    services: Services, command: CompactMemories, context: RequestContext
+    services: Services, command: CompactMemories, _context: RequestContext
 ) -> PreparedCompaction:
     """Find the clusters of a compaction, and embed their summaries."""
-    del context
 
     def read(connection: Connection, moment: Moment) -> tuple[list[Member], Moment]:
         return compactable(connection, command, moment.now_us), moment
@@ -191,13 +190,23 @@ def compactable(
         "now_us": now_us,
         "limit": limit,
     }
+    rows = connection.execute(_COMPACTABLE, values).fetchall()
     return [
         Member(
-            *row[:6],
-            *(msgspec.json.decode(tags, type=tuple[str, ...]) for tags in row[6:8]),
-            *(*row[8:11], row[11] and week_of(row[11])),
+            memory_id=row[0],
+            content=row[1],
+            event_type=row[2],
+            project=row[3],
+            entity_id=row[4],
+            session_id=row[5],
+            tags=msgspec.json.decode(row[6], type=tuple[str, ...]),
+            auto_tags=msgspec.json.decode(row[7], type=tuple[str, ...]),
+            priority=row[8],
+            confidence=row[9],
+            referenced_at=row[10],
+            week=row[11] and week_of(row[11]),
         )
-        for row in reversed(connection.execute(_COMPACTABLE, values).fetchall())
+        for row in reversed(rows)
     ]
 
 
