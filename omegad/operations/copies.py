@@ -5,7 +5,6 @@ omegad itself made of these.
 import re
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Container, Iterable, Sequence
-from typing import Literal
 
 import anyio.to_thread
 import msgspec
@@ -29,6 +28,8 @@ from omegad.operations.scrubbing import (
     SAID,
     TAKEN_OUT,
     TOLD_WITHIN,
+    Affected,
+    Copy,
     ErasureTarget,
     Scrubbed,
     SummaryParts,
@@ -59,25 +60,6 @@ SELECT json_object(
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 _ID = re.compile(r"(?:mem|th|task|msg)-[0-9a-f-]{8,64}")
-
-
-class Copy(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that holds a copy, and what becomes of it: only the copy is taken out, or all its text."""
-
-    position: Position
-    tag: str
-    session_id: str | None
-    occurred_at: str
-    loses: Literal["copy", "text"]
-
-
-class Affected(msgspec.Struct, frozen=True, kw_only=True):
-    """Another memory that holds a copy: one that says the same is `erased`, another `edited`, with the
-    copy taken out of what it says.
-    """
-
-    memory_id: str
-    outcome: Literal["erased", "edited", "history"]
 
 
 class MemoryRow(msgspec.Struct, frozen=True):

@@ -26,8 +26,9 @@ from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryErased
 from omegad.memory.state import Memories
-from omegad.operations.copies import Affected, Copy, ErasurePlan, find, find_more, find_phrase
+from omegad.operations.copies import ErasurePlan, find, find_more, find_phrase
 from omegad.operations.remaining_files import Left, files_that_hold
+from omegad.operations.scrubbing import Affected, Copy
 from omegad.operations.services import DaemonServices
 from omegad.operations.vector_sweep import VectorSweep
 from omegad.requests.command import Acknowledged

@@ -11,7 +11,7 @@ can tell which: no word is left in it that a member says which goes, and none th
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,25 @@ COMPOSED = (
 
 TAKEN_OUT = "a copy of what was erased was taken out"
 """The reason of the edits that an erasure makes, by which they are told from anybody else's."""
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that holds a copy, and what becomes of it: only the copy is taken out, or all its text."""
+
+    position: Position
+    tag: str
+    session_id: str | None
+    occurred_at: str
+    loses: Literal["copy", "text"]
+
+
+class Affected(msgspec.Struct, frozen=True, kw_only=True):
+    """Another memory that holds a copy: one that says the same is `erased`, another `edited`, with the
+    copy taken out of what it says.
+    """
+
+    memory_id: str
+    outcome: Literal["erased", "edited", "history"]
 
 
 class SummaryParts(NamedTuple):
