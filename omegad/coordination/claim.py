@@ -52,7 +52,6 @@ Ref = Annotated[
 Intent = Annotated[str, Meta(max_length=1_000, description="what for, in a few words that others are told")]
 Asking = Annotated[Name, Meta(description="which session asks")]
 Force = Annotated[bool, Meta(description="take it from whoever holds it; asks for a reason")]
-A_PERSON = "a person"
 
 
 class ClaimFiles(Command, frozen=True, kw_only=True, tag="claim.files"):
@@ -387,7 +386,7 @@ def release(
     own = _let_go(
         [one for one in found if one.session_id == command.session_id], reason, by=None, how="released"
     )
-    by = command.session_id or A_PERSON
+    by = command.session_id or "a person"
     taken = _let_go(others, f"released by {by} because {reason}", by=by, how="released")
     return Decision(events=(*own, *taken), answer=Released(count=len(found)))
 

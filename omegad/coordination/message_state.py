@@ -42,14 +42,13 @@ _FORGET_DELIVERIES = (
     "DELETE FROM state_message_deliveries WHERE message_id IN (SELECT message_id FROM state_messages WHERE"
     f" {_OVER})"
 )
-_FORGET = f"DELETE FROM state_messages WHERE {_OVER}"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     """Show what the views show, and let go of what no decision needs any more."""
     session_id, position = recorded.session_id or "", recorded.position
     if isinstance(recorded.event, MessagePosted):
-        for sql in (_FORGET_DELIVERIES, _FORGET):
+        for sql in (_FORGET_DELIVERIES, f"DELETE FROM state_messages WHERE {_OVER}"):
             yield Statement(sql, (recorded.occurred_at, position - KEPT_EVENTS))
     yield from in_state(coord_messages.project(recorded))
     yield from in_state(coord_intents.project(recorded))

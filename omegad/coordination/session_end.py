@@ -19,7 +19,6 @@ from omegad.session.tool_state import ToolCalls
 
 IDLE_US = 2 * 3_600_000_000
 """After so long without a sign of life a session is over."""
-UNKNOWN = "unknown"
 
 
 NAME = "idle_sessions"
@@ -53,7 +52,7 @@ def end(command: EndSession, activity: Activity, state: DecisionState, now_us: i
     if not is_open(command.session_id, state) or now_us - activity.seen.get(command.session_id, 0) < IDLE_US:
         return Decision(answer=Acknowledged())
     known = state[Hooks].session(command.session_id)
-    host, project, after = (known.host, known.project, known.ended_at) if known else (UNKNOWN, None, 0)
+    host, project, after = (known.host, known.project, known.ended_at) if known else ("unknown", None, 0)
     event = SessionEnded(host=host, reason=command.reason, after=after, delivery=None)
     return Decision(
         events=(NewEvent(event=event, session_id=command.session_id, project=project),), answer=Acknowledged()

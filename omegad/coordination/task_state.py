@@ -89,7 +89,6 @@ _TASKS = """
 SELECT task_id, status, owner, project, version, claimed_us
 FROM state_tasks AS t LEFT JOIN state_task_claims AS c USING (task_id)
 """
-_GET = f"{_TASKS} WHERE task_id = ?"
 _NEXT = f"""
 {_TASKS} WHERE status = 'open' AND (?1 IS NULL OR project IS NULL OR project = ?1)
 AND (capability IS NULL OR capability IN (SELECT value FROM json_each(?2)))
@@ -109,7 +108,7 @@ class Tasks(Tables):
 
     def get(self, task_id: str) -> TaskState | None:
         """Return what is known of a task, None where there is none by this id."""
-        return next(self._found(_GET, (task_id,)), None)
+        return next(self._found(f"{_TASKS} WHERE task_id = ?", (task_id,)), None)
 
     def waits_for(self, task_id: str) -> list[str]:
         """Return the tasks that one depends on and that are not completed."""

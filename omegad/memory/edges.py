@@ -35,7 +35,6 @@ from omegad.storage.driver import Connection
 WAITS_DAYS = 14
 """For so long somebody may still be asked what was offered; then it stands as it was stored."""
 DAY_US = 86_400_000_000
-SHOWN_CHARACTERS = 240
 SETTLED = "settled by hand"
 _UNSETTLED = f"""
 SELECT o.memory_id, substr(m.content, 1, :characters), o.target_id, substr(t.content, 1, :characters),
@@ -209,7 +208,7 @@ def _comes_of(
 def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> UnsettledAnswer:
     """Read what was offered lately, of memories that can be found, and nobody has settled."""
     values = {
-        "characters": SHOWN_CHARACTERS,
+        "characters": 240,
         "since": rfc3339(moment.now_us - WAITS_DAYS * DAY_US),
         "project": query.project,
         "now_us": moment.now_us,

@@ -20,7 +20,6 @@ from omegad.requests.verb import Table, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
-HOPS_MAX = 5
 NODES_MAX = 500
 STEP_EDGES_MAX = 2_000  # of one hop, the heaviest
 PREVIEW_CHARACTERS = 200
@@ -67,7 +66,7 @@ class TraverseMemories(Query, frozen=True, kw_only=True, tag="memory.traverse"):
     """
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
-    max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX, description="how far")] = 2
+    max_hops: Annotated[int, Meta(ge=1, le=5, description="how far")] = 2
     min_weight: Annotated[float, Meta(ge=0, le=1, description="along edges of at least this weight")] = 0.0
     edge_types: Annotated[
         tuple[EdgeType, ...],

@@ -150,8 +150,6 @@ _READ = Kept(ComparedText, READ_BYTES, lambda content, _: BYTES_OF_CHARACTER * l
 
 
 REPLACEABLE_MAX = 3
-STRENGTH = 1.0
-ASKED_FOR = "asked for"
 
 
 class Replaceable(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +205,7 @@ def effects(
     denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
     events = [NewEvent(event=fact) for fact in denied]
     for other in replaced.values():
-        fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason=ASKED_FOR)
+        fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason="asked for")
         events.append(NewEvent(event=fact, project=other.project))
     left = [n for n in before if n.memory_id not in replaced]
     asked = _offered([n for n in left if is_asked and n.is_doubtful and conflicts[n.memory_id] is None])[:1]
@@ -226,9 +224,7 @@ def effects(
 
 def denial(memory_id: str, denied_id: str, reason: str) -> MemoryContradicted:
     """Return that one memory denies another."""
-    return MemoryContradicted(
-        memory_id=denied_id, contradicted_by=memory_id, strength=STRENGTH, reason=reason
-    )
+    return MemoryContradicted(memory_id=denied_id, contradicted_by=memory_id, strength=1.0, reason=reason)
 
 
 def _offered(neighbours: Iterable[Neighbour]) -> list[Replaceable]:

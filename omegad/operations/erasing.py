@@ -52,7 +52,6 @@ _log = structlog.get_logger(__name__)
 
 
 COPIES_TOLD = 1_000
-TEXT_MAX = 65_536
 
 
 class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
@@ -67,7 +66,7 @@ class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
     memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")] | None = None
     text: (
         Annotated[
-            str, Meta(min_length=1, max_length=TEXT_MAX, description="a phrase to erase wherever it stands")
+            str, Meta(min_length=1, max_length=65_536, description="a phrase to erase wherever it stands")
         ]
         | None
     ) = None

@@ -15,7 +15,6 @@ from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid
 from omegad.storage.driver import Connection
 
-UPDATES_MAX = 20
 Key = Annotated[str, Meta(min_length=1, max_length=64)]
 Value = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
@@ -27,7 +26,7 @@ class UpdateProfile(Command, frozen=True, kw_only=True, tag="profile.update"):
 
     update: Annotated[
         dict[Key, Value | None],
-        Meta(min_length=1, max_length=UPDATES_MAX, description="a JSON object of keys and values"),
+        Meta(min_length=1, max_length=20, description="a JSON object of keys and values"),
     ]
     session_id: Annotated[Name | None, Meta(description="the session in which it became known")] = None
 

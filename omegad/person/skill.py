@@ -27,7 +27,6 @@ NAME = "skill_lessons"
 VERSION = 1
 EVENTS = (TurnEnded,)
 VIEWS = ()
-LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 SIGN = "SKILL_IMPROVE:"
 MARKERS_MAX = 10  # of one message
@@ -79,7 +78,7 @@ def language_of(setting: str, environ: Mapping[str, str]) -> str:
     """Return the language to use: the one that is set, that of the locale where it is "auto", English
     where there are no words for that.
     """
-    locale = next((environ[name] for name in LOCALE if environ.get(name)), "")
+    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
     wanted = locale[:2].lower() if setting == "auto" else setting
     return wanted if wanted in _sentences() else "en"
 

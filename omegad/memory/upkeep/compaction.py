@@ -46,7 +46,6 @@ state of one task.
 """
 
 CLUSTERS_MAX = 50
-THRESHOLD = 0.6
 SIZE_MIN = 3
 SOURCE = "compaction"
 REASON = "compacted"
@@ -90,9 +89,7 @@ class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     event_types: Annotated[
         tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")
     ] = COMPACTED_TYPES
-    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = (
-        THRESHOLD
-    )
+    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = 0.6
     min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX, description="how many make a cluster")] = SIZE_MIN
     limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX, description="how many clusters at most")] = CLUSTERS_MAX
     dry_run: Annotated[bool, Meta(description="only say what would be done")] = False

@@ -52,9 +52,6 @@ FLAGGED_RATING_MAX = -3
 VIEWS = ("memories", "retrievals", "upkeeps")
 
 
-USED_RANK_MAX = 3
-
-
 USED_SESSIONS_MIN = 3
 """In how many sessions a memory has to be among the best of an answer to count as used."""
 
@@ -153,7 +150,7 @@ def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, 
     """
     values = {
         "now_us": now_us,
-        "rank": USED_RANK_MAX,
+        "rank": 3,
         "sessions": USED_SESSIONS_MIN,
         "limit": limit,
         "episodic": to_json(sorted(EPISODIC_TYPES)),

@@ -32,7 +32,6 @@ SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at
 FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ?
   ORDER BY m.rating, m.said_us, m.id LIMIT ?
 """
-PRUNED = "captured unasked, never helped"
 
 DAY_US = 86_400_000_000
 PREVIEW_CHARACTERS = 400
@@ -199,7 +198,7 @@ class PruneMemories(Command, frozen=True, kw_only=True, tag="memory.prune"):
     """
 
     memory_ids: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1_000, description="a memory's id")]
-    reason: Reason = PRUNED
+    reason: Reason = "captured unasked, never helped"
 
 
 class Pruned(Acknowledged, frozen=True):
