@@ -37,7 +37,7 @@ from omegad.log.sanitise import sanitise_new
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
-from omegad.memory.upkeep import daily
+from omegad.memory.upkeep.consolidation import DailyUpkeep
 from omegad.operations import files
 from omegad.operations import reactions as set_aside
 from omegad.operations.erasing import EraseMemory, Erasing
@@ -205,7 +205,7 @@ def _compose(
             *reactions.ALL,
             Capture(is_on=settings.auto_capture),
             *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
-            *daily.recurring(is_on=settings.upkeep),
+            *((DailyUpkeep(),) if settings.upkeep else ()),
             *(backlog, check, letting_go),
         ),
     )

@@ -158,12 +158,6 @@ def edge_types_between(
     return tuple(row[0] for row in found)
 
 
-def superseded_by(connection: Connection, *, memory_id: str) -> tuple[str, ...]:
-    """Return the ids of the memories that one has taken the place of."""
-    sql = "SELECT source_id FROM edges WHERE target_id = ? AND edge_type = 'superseded_by' ORDER BY id"
-    return tuple(row[0] for row in connection.execute(sql, (memory_id,)))
-
-
 def traverse(connection: Connection, query: TraverseMemories, moment: Moment) -> Graph:
     """Follow edges hop by hop, one statement each; raises `NotFound`.
 

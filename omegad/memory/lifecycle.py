@@ -25,7 +25,6 @@ from omegad.memory.events import (
     MemorySuperseded,
     Rating,
 )
-from omegad.memory.graph import superseded_by
 from omegad.memory.state import Memories, MemoryId, MemoryState, findable, known
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason, Text
@@ -38,57 +37,50 @@ COUNT_MAX = 1_000_000_000
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 
 POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
+_REPLACED = "SELECT source_id FROM edges WHERE target_id = ? AND edge_type = 'superseded_by' ORDER BY id"
 
 
-class EditMemory(Command, frozen=True, kw_only=True, tag="memory.edit"):
-    """Replace what a memory says. Its id, type and history stay."""
+class ChangeMemory(Command, frozen=True, kw_only=True):
+    """Base of what is done with one memory."""
 
     memory_id: MemoryId
+    reason: Reason | None = None
+
+
+class EditMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.edit"):
+    """Replace what a memory says. Its id, type and history stay."""
+
     content: Annotated[
         Text, Meta(description="what it says from now on; on the command line - reads it from standard input")
     ]
-    reason: Reason | None = None
 
 
-class DeleteMemory(Command, frozen=True, kw_only=True, tag="memory.delete"):
+class DeleteMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.delete"):
     """Hide a memory from every search and list; its history stays."""
 
-    memory_id: MemoryId
-    reason: Reason | None = None
 
-
-class SupersedeMemory(Command, frozen=True, kw_only=True, tag="memory.supersede"):
+class SupersedeMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.supersede"):
     """Let another memory take the place of this one, which is hidden from then on and says what replaced
     it.
     """
 
-    memory_id: MemoryId
     superseded_by: Annotated[Name, Meta(description="the id of the memory that takes its place")]
-    reason: Reason | None = None
 
 
-class RestoreMemory(Command, frozen=True, kw_only=True, tag="memory.restore"):
+class RestoreMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.restore"):
     """Undo that a memory was deleted, superseded, or expired; one whose time is over has no time to live
     from then on.
     """
 
-    memory_id: MemoryId
-    reason: Reason | None = None
 
-
-class RateMemory(Command, frozen=True, kw_only=True, tag="memory.rate"):
+class RateMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.rate"):
     """Say how useful a memory was: helpful adds 1 to its score, unhelpful takes 1, outdated 2."""
 
-    memory_id: MemoryId
     rating: Annotated[Rating, Meta(description="helpful adds 1 to its score, unhelpful takes 1, outdated 2")]
-    reason: Reason | None = None
 
 
-class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
+class PromoteMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.promote"):
     """End a memory's probation."""
-
-    memory_id: MemoryId
-    reason: Reason | None = None
 
 
 class Deleted(Acknowledged, frozen=True, kw_only=True):
@@ -194,10 +186,12 @@ async def prepare_delete(
     deleting.
     """
     with suppress(OmegadError):
-        at_least = max(context.written, context.acknowledged)
-        found = partial(superseded_by, memory_id=command.memory_id)
         return await services.look(
-            lambda connection, _: found(connection), at_least=at_least, names=("edges",)
+            lambda connection, _: tuple(
+                name for (name,) in connection.execute(_REPLACED, (command.memory_id,))
+            ),
+            at_least=max(context.written, context.acknowledged),
+            names=("edges",),
         )
     return ()
 

@@ -91,52 +91,36 @@ def _nobody(done: int, total: int) -> None:
     """Tell nobody of progress."""
 
 
-class Progress:
-    """Tells a caller that gave a token how far long work has come; says nothing to one that did not."""
+async def while_telling(
+    call: Call, token: ProgressToken | None, work: Callable[[Callable[[int, int], None]], Awaitable[T]]
+) -> T:
+    """Do *work*, which is given what notes how much is done of how much, and return what it comes to. A
+    caller that gave a token is told of it meanwhile, and when it is done.
+    """
+    found, reached, is_done = list[T](), (0, 0), anyio.Event()
 
-    def __init__(self, call: Call, token: ProgressToken | None) -> None:
-        self._call = call
-        self._token = token
-        self._done = 0
-        self._total = 0
+    def note(done: int, total: int) -> None:
+        nonlocal reached
+        reached = (done, total)
 
-    def update(self, done: int, total: int) -> None:
-        """Note how much is done; cheap to call often."""
-        self._done, self._total = done, total
+    async def do() -> None:
+        found.append(await work(note))
+        is_done.set()
 
-    async def while_doing(self, work: Awaitable[T]) -> T:
-        """Send notifications until *work* is done, the last one when it is; return what it comes to."""
-        if self._token is None:
-            return await work
-        found, failure = list[T](), None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._tell_now_and_then)
-            try:
-                found.append(await work)
-            except OmegadError as error:
-                failure = error  # raised below, since a task group would wrap it
-            group.cancel_scope.cancel()
-        if failure:
-            raise failure
-        await self._tell()
-        return found[0]
-
-    async def _tell_now_and_then(self) -> None:
+    async def tell() -> None:
         told = -1
-        while True:
-            await anyio.sleep(PROGRESS_EVERY_S)
-            if self._done <= told:
+        while token is not None and not is_done.is_set():
+            with anyio.move_on_after(PROGRESS_EVERY_S):
+                await is_done.wait()
+            done, total = reached
+            if done <= told and not is_done.is_set():
                 continue
-            told = self._done
-            try:
-                await self._tell()
-            except Unavailable:
-                return  # the caller is gone, and its request is about to be cancelled
+            told = done
+            with suppress(Unavailable):  # the caller is gone, and its request is about to be cancelled
+                await call.notify("progress", {"progress_token": token, "progress": done, "total": total})
 
-    async def _tell(self) -> None:
-        await self._call.notify(
-            "progress", {"progress_token": self._token, "progress": self._done, "total": self._total}
-        )
+    await concurrently(do, tell)
+    return found[0]
 
 
 def last_upkeep(connection: Connection) -> UpkeepStatus | None:
@@ -144,8 +128,7 @@ def last_upkeep(connection: Connection) -> UpkeepStatus | None:
     row = connection.execute(_UPKEEP).fetchone()
     if row is None:
         return None
-    at_us, by, undone, *counts = row
-    promoted, compacted, expired, stale = counts
+    at_us, by, undone, promoted, compacted, expired, stale = row
     return UpkeepStatus(
         at=rfc3339(at_us),
         by=by,
@@ -297,8 +280,7 @@ class SystemDispatch:
 
     async def verify_log(self, query: VerifyLog, call: Call) -> LogReport:
         """Prove the chain, telling how far it has come."""
-        progress = Progress(call, query.progress_token)
-        return await progress.while_doing(self._services.prove_log(progress.update))
+        return await while_telling(call, query.progress_token, self._services.prove_log)
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
         """Build views again and swap; with all of them, compare the decision state with the log, and make it
@@ -310,9 +292,8 @@ class SystemDispatch:
         problems: list[str] = []
 
         async def build() -> None:
-            progress = Progress(call, query.progress_token)
-            names = (query.name,) if query.name else ()
-            views.update(await progress.while_doing(self._services.views.rebuild(names, progress.update)))
+            work = partial(self._services.views.rebuild, (query.name,) if query.name else ())
+            views.update(await while_telling(call, query.progress_token, work))
 
         async def compare() -> None:
             problems.extend(await self._services.compare_state(_nobody))
@@ -325,8 +306,8 @@ class SystemDispatch:
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""
-        progress, names = Progress(call, query.progress_token), (query.name,) if query.name else ()
-        views = await progress.while_doing(self._services.views.verify(names, progress.update))
+        work = partial(self._services.views.verify, (query.name,) if query.name else ())
+        views = await while_telling(call, query.progress_token, work)
         return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
 
     async def problems(self) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from omegad.memory.upkeep.daily import IDLE_US, DailyUpkeep
+from omegad.memory.upkeep.consolidation import IDLE_US, DailyUpkeep
 from omegad.runtime.config import Config, Paths
 from tests.builders import FakeClock, Served, served
 

@@ -12,7 +12,7 @@ from omegad.memory.events import (
     UpkeepCompleted,
     UpkeepReverted,
 )
-from omegad.memory.upkeep.daily import IDLE_US, SHORT_IDLE_US, DailyUpkeep
+from omegad.memory.upkeep.consolidation import IDLE_US, SHORT_IDLE_US, DailyUpkeep
 from omegad.memory.upkeep.review import DAY_US
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
