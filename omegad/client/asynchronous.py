@@ -74,18 +74,27 @@ class AsyncClient:
         """Yield notifications as they come, until the client is closed; raise `NoDaemon` when the daemon
         goes first.
         """
-        while (notification := await self._wire.next_notification()) is not None:
-            yield notification
+        while True:
+            if (notification := self._wire.inbox.get()) is not None:
+                self._wire.regulate()
+                yield notification
+            elif self._wire.is_leaving:
+                return
+            else:
+                self._wire.check()
+                self._wire.news.clear()
+                await self._wire.news.wait()
 
     async def close(self) -> None:
         """Close the connection once the daemon has read what was sent, or will not; calls that are waiting
         raise `NoDaemon`.
         """
-        self._wire.close()
+        self._wire.is_leaving = True
+        self._wire.transport.close()
         try:
             await asyncio.wait_for(self._wire.closed.wait(), CLOSING_S)
         except TimeoutError:
-            self._wire.abort()
+            self._wire.transport.abort()
 
 
 class _ClientWire(asyncio.Protocol):
@@ -95,16 +104,16 @@ class _ClientWire(asyncio.Protocol):
         self.room = asyncio.Event()
         """Set while the daemon reads what is sent to it."""
         self.closed = asyncio.Event()
-        self._transport: asyncio.Transport
+        self.transport: asyncio.Transport
         self._lines = Lines(ANSWER_BYTES_MAX)
         self._waiting: dict[int, asyncio.Future[JSON]] = {}
-        self._inbox = Inbox()
-        self._news = asyncio.Event()
+        self.inbox = Inbox()
+        self.news = asyncio.Event()
         self._failure: OmegadError | None = None
-        self._is_leaving = False
+        self.is_leaving = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
         self.room.set()
 
     def data_received(self, data: bytes) -> None:
@@ -114,24 +123,27 @@ class _ClientWire(asyncio.Protocol):
                 self._take(parse_incoming(line))
         except (*UNREADABLE, LineTooLong) as error:
             self._failure = NoDaemon(f"what answers is no omegad: {error}")
-            self._transport.abort()
-        self._regulate()
+            self.transport.abort()
+        self.regulate()
 
-    def _regulate(self) -> None:
+    def regulate(self) -> None:
         """Let the daemon wait while notifications pile up here, unless an answer may lie behind them."""
-        if self._inbox.is_full() and not self._waiting:
-            self._transport.pause_reading()
+        if self.inbox.is_full() and not self._waiting:
+            self.transport.pause_reading()
         else:
-            self._transport.resume_reading()
+            self.transport.resume_reading()
 
     def _take(self, message: Incoming) -> None:
         if message.method:
-            self._inbox.put(message)
-            self._news.set()
+            self.inbox.put(message)
+            self.news.set()
         elif message.id is not None:
             future = self._waiting.pop(message.id, None)
             if future and not future.done():
-                _settle(future, message)
+                try:
+                    future.set_result(result_of(message))
+                except OmegadError as error:
+                    future.set_exception(error)
         elif message.error:
             self._failure = rebuild(message.error)  # about the connection, not about one call
 
@@ -150,7 +162,7 @@ class _ClientWire(asyncio.Protocol):
                 future.set_exception(self._failure)
         self._waiting.clear()
         self.room.set()
-        self._news.set()
+        self.news.set()
         self.closed.set()
 
     def check(self) -> None:
@@ -159,43 +171,18 @@ class _ClientWire(asyncio.Protocol):
             raise self._failure or NoDaemon()
 
     def send(self, line: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(line + b"\n")
+        if not self.transport.is_closing():
+            self.transport.write(line + b"\n")
 
     async def ask(self, number: int, line: bytes) -> JSON:
         await self.room.wait()
         self.check()
         future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
-        self._regulate()
+        self.regulate()
         self.send(line)
         try:
             return await future
         finally:
             self._waiting.pop(number, None)
-            self._regulate()
-
-    async def next_notification(self) -> Notification | None:
-        while True:
-            if (notification := self._inbox.get()) is not None:
-                self._regulate()
-                return notification
-            if self._is_leaving:
-                return None
-            self.check()
-            self._news.clear()
-            await self._news.wait()
-
-    def close(self) -> None:
-        self._is_leaving = True
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-
-def _settle(future: asyncio.Future[JSON], message: Incoming) -> None:
-    try:
-        future.set_result(result_of(message))
-    except OmegadError as error:
-        future.set_exception(error)
+            self.regulate()

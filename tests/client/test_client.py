@@ -222,7 +222,7 @@ async def test_a_connection_too_many_is_told_so_by_both_clients() -> None:
 async def test_notifications_come_in_order_and_none_is_lost_while_they_are_taken() -> None:
     async with serving(Desk()) as house, AsyncClient(house.path) as client:
         await client.notify("count")
-        await until(client._wire._inbox.is_full)
+        await until(client._wire.inbox.is_full)
         await until(lambda: not house.server.in_flight)
         await anyio.sleep(0.1)  # what is on its way would now be lost
         expected = 0

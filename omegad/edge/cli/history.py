@@ -82,10 +82,12 @@ def diff(answer: Answer, _arguments: Namespace) -> None:
         f" {', '.join(f'{count} {tag}' for tag, count in answer['tags'].items()) or 'nothing'}"
     )
     if answer["changes"]:
-        rows = [
-            (moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "")
-            for one in answer["changes"]
-        ]
-        write_table(("LAST", "KIND", "ID", "WHAT", "TEXT"), rows)
+        write_table(
+            ("LAST", "KIND", "ID", "WHAT", "TEXT"),
+            [
+                (moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "")
+                for one in answer["changes"]
+            ],
+        )
     if answer["next"] is not None:
         warn(f"there is more: --from {answer['next']} goes on")

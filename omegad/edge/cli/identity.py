@@ -7,9 +7,9 @@ import subprocess
 from argparse import Namespace
 from pathlib import Path
 
-from omegad.edge.cli.connection import ask, asked
+from omegad.edge.cli.connection import Answer, answered, ask
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import safe, tell, write_json
+from omegad.edge.cli.printing import safe, tell
 from omegad.runtime.errors import Invalid, NotFound, Refused, Unavailable
 
 TEMPLATES = {
@@ -38,17 +38,14 @@ def init(arguments: Namespace, instance: Instance) -> None:
         print(f"say it in the files of {folder}, then run `omegad identity commit`")
 
 
-def show(arguments: Namespace, instance: Instance) -> None:
+@answered
+def show(answer: Answer, _arguments: Namespace) -> None:
     """Show what the files said when they were recorded last."""
-    answer = asked(arguments, instance)
-    if arguments.json:
-        write_json(answer)
-    else:
-        for one in answer["files"]:
-            print(f"{safe(one['file'])} ({one['changed_at'][:16]}, {(one['revision'] or 'no commit')[:12]}):")
-            print("\n".join(map(safe, one["content"].splitlines())))
-        if not answer["files"]:
-            print("nothing says who the agent is; `omegad identity init` begins it")
+    for one in answer["files"]:
+        print(f"{safe(one['file'])} ({one['changed_at'][:16]}, {(one['revision'] or 'no commit')[:12]}):")
+        print("\n".join(map(safe, one["content"].splitlines())))
+    if not answer["files"]:
+        print("nothing says who the agent is; `omegad identity init` begins it")
 
 
 def commit(arguments: Namespace, instance: Instance) -> None:
@@ -64,10 +61,8 @@ def commit(arguments: Namespace, instance: Instance) -> None:
     known = {one["file"]: one["position"] for one in ask(instance, "identity.get")["files"]}
     changed = list[str]()
     for name in sorted({*files, *known}):
-        position = ask(instance, "identity.record", file=name, content=files.get(name), revision=revision)[
-            "position"
-        ]
-        if position not in (0, known.get(name)):
+        done = ask(instance, "identity.record", file=name, content=files.get(name), revision=revision)
+        if done["position"] not in (0, known.get(name)):
             changed.append(name)
     tell(
         arguments,

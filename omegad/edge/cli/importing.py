@@ -281,8 +281,7 @@ class Import:
         """Carry over what was counted of a memory."""
         if (memory_id := self.ids.get(wanted.source_id)) is None:
             return
-        asked = carry_over(memory_id, wanted.asked, wanted.counts, self.source)
-        answer = await self._sent(CARRY_OVER, asked)
+        answer = await self._sent(CARRY_OVER, carry_over(memory_id, wanted.asked, wanted.counts, self.source))
         if isinstance(answer, OmegadError):
             why = "others came before" if answer.kind == "conflict" else str(answer)
             self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: what was counted of it: {why}")

@@ -72,10 +72,10 @@ def rebuild(arguments: Namespace, instance: Instance) -> int:
     if arguments.json:
         write_json(answer)
     else:
-        rows = [
-            (name, f"{view['rows']:,}", f"{view['position']:,}") for name, view in answer["views"].items()
-        ]
-        write_table(("VIEW", "ROWS", "POSITION"), rows)
+        write_table(
+            ("VIEW", "ROWS", "POSITION"),
+            [(name, f"{view['rows']:,}", f"{view['position']:,}") for name, view in answer["views"].items()],
+        )
         print(f"rebuilt {arguments.view or 'all views'}")
     return 0 if answer["ok"] else 1
 
@@ -93,17 +93,19 @@ def verify(arguments: Namespace, instance: Instance) -> int:
     else:
         for problem, remedy in log_problems(log):
             warn(f"log: BROKEN: {problem}; {remedy}")
-    rows = [
-        (
-            name,
-            f"{view['rows']:,}",
-            f"{view['position']:,}",
-            "yes" if view["equal"] else "NO",
-            view["problem"] or ("" if view["equal"] else "its rows are not those of the log"),
-        )
-        for name, view in views["views"].items()
-    ]
-    write_table(("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"), rows)
+    write_table(
+        ("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"),
+        [
+            (
+                name,
+                f"{view['rows']:,}",
+                f"{view['position']:,}",
+                "yes" if view["equal"] else "NO",
+                view["problem"] or ("" if view["equal"] else "its rows are not those of the log"),
+            )
+            for name, view in views["views"].items()
+        ],
+    )
     if not views["ok"]:
         warn("a view does not equal the log; `omegad rebuild` builds it again")
     return 0 if is_ok else 1

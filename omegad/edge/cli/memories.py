@@ -75,8 +75,20 @@ def query(arguments: Namespace, instance: Instance) -> None:
             [_explained(result) for result in answer["results"]],
         )
     else:
-        header = ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT")
-        write_table(header, [(in_words(result["score"]), *cells(result)) for result in answer["results"]])
+        write_table(
+            ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT"),
+            [
+                (
+                    in_words(result["score"]),
+                    result["memory_id"],
+                    result["event_type"],
+                    moment(result["created_at"]),
+                    result["project"] or "-",
+                    result["content"],
+                )
+                for result in answer["results"]
+            ],
+        )
     for result in () if arguments.json else answer["results"]:
         if result.get("conflict"):
             conflict = cut(one_line(result["conflict"]), CONFLICT_COLUMNS)
@@ -95,25 +107,13 @@ def _explained(result: Answer) -> tuple[object, ...]:
     why = result["explanation"]
     stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
     told = ", ".join(f"{name} {share:+.3f}" for name, share in stages if f"{share:.3f}".strip("-") != "0.000")
-    content = cut(one_line(result["content"]), PREVIEW_COLUMNS)
     return (
         f"{result['score']:.3f}",
         f"{why['cosine']:.3f}",
         f"{why['bm25']:.3g}",
         result["memory_id"],
-        content,
+        cut(one_line(result["content"]), PREVIEW_COLUMNS),
         told,
-    )
-
-
-def cells(memory: Answer) -> tuple[object, ...]:
-    """Return what a table tells of a memory: id, type, when it was stored, project, content."""
-    return (
-        memory["memory_id"],
-        memory["event_type"],
-        moment(memory["created_at"]),
-        memory["project"] or "-",
-        memory["content"],
     )
 
 
@@ -129,21 +129,25 @@ def get(memory: Answer, _arguments: Namespace) -> None:
     print(f"\n{safe(memory['content'])}")
     if memory["edges"]:
         print()
-        rows = [
-            (edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"])
-            for edge in memory["edges"]
-        ]
-        write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
+        write_table(
+            ("EDGE", "TYPE", "WEIGHT", "ID"),
+            [
+                (edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"])
+                for edge in memory["edges"]
+            ],
+        )
 
 
 @answered
 def traverse(answer: Answer, _arguments: Namespace) -> None:
     """Show what the edges of a memory lead to."""
-    nodes = [
-        (node["hop"], node["memory_id"], node["event_type"], node["status"], node["content"])
-        for node in answer["nodes"]
-    ]
-    write_table(("HOP", "ID", "TYPE", "STATUS", "CONTENT"), nodes)
+    write_table(
+        ("HOP", "ID", "TYPE", "STATUS", "CONTENT"),
+        [
+            (node["hop"], node["memory_id"], node["event_type"], node["status"], node["content"])
+            for node in answer["nodes"]
+        ],
+    )
     edges = [
         (edge["hop"], edge["source_id"], edge["edge_type"], f"{edge['weight']:.2f}", edge["target_id"])
         for edge in answer["edges"]

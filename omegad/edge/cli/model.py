@@ -9,6 +9,7 @@ from omegad.edge.cli.progress import bar
 from omegad.embedding import catalogue
 from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model
+from omegad.runtime.json_types import Fields
 
 UNVERIFIED = (
     "its files were recorded, not compared with known hashes: no such hashes are known for this model"
@@ -43,13 +44,21 @@ def list_all(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json({"models": models, "folder": str(instance.paths.models)})
     else:
-        rows = [
-            (m["name"], "yes" if m["installed"] else "no", _size(m["bytes"]), m["folder"]) for m in models
-        ]
-        write_table(("MODEL", "INSTALLED", "SIZE", "FOLDER"), rows)
+        write_table(
+            ("MODEL", "INSTALLED", "SIZE", "FOLDER"),
+            [
+                (
+                    m["name"],
+                    "yes" if m["installed"] else "no",
+                    size(m["bytes"]) if m["bytes"] else "-",
+                    m["folder"],
+                )
+                for m in models
+            ],
+        )
 
 
-def _described(model: Model, instance: Instance) -> dict[str, object]:
+def _described(model: Model, instance: Instance) -> Fields:
     folder = catalogue.folder_of(instance.paths.models, model.name)
     manifest = catalogue.read_manifest(folder)
     return {
@@ -61,7 +70,3 @@ def _described(model: Model, instance: Instance) -> dict[str, object]:
         "tokens_max": model.tokens_max,
         "folder": str(folder),
     }
-
-
-def _size(count: object) -> str:
-    return size(count) if isinstance(count, int) and count else "-"

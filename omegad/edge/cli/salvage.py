@@ -19,7 +19,6 @@ from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import warn
 from omegad.rpc import endpoint
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
-from omegad.runtime.json_types import Fields
 from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
@@ -80,23 +79,21 @@ def salvage(views_file: Path, out: TextIO) -> int:
             raise Invalid(f"{views_file} has no memories", hint="name a file of views, as `views-1.db`")
         columns = ", ".join(name if name in there else "NULL" for name in COLUMNS)
         for row in connection.execute(f"SELECT {columns} FROM memories WHERE status = 'active' ORDER BY id"):
-            out.write(msgspec.json.encode(_line(dict(zip(COLUMNS, row, strict=True)))).decode() + "\n")
+            memory = dict(zip(COLUMNS, row, strict=True))
+            given = {name: memory[name] for name in AS_THEY_ARE} | {
+                "tags": msgspec.json.decode(memory["tags"] or "[]"),
+                "metadata": msgspec.json.decode(memory["metadata"] or "{}"),
+                "source": memory["source"] or "salvage",
+                "confidence": 1.0 if memory["confidence"] is None else memory["confidence"],
+                "probation": bool(memory["on_probation"]),
+                "timestamp": memory["created_at"],
+                "ack": "durable",
+                "request_id": f"salvage-{memory['node_id']}",
+            }
+            params = {name: value for name, value in given.items() if value is not None}
+            out.write(msgspec.json.encode(Line(params, memory["node_id"])).decode() + "\n")
             count += 1
     return count
-
-
-def _line(memory: Fields) -> Line:
-    given = {name: memory[name] for name in AS_THEY_ARE} | {
-        "tags": msgspec.json.decode(memory["tags"] or "[]"),
-        "metadata": msgspec.json.decode(memory["metadata"] or "{}"),
-        "source": memory["source"] or "salvage",
-        "confidence": 1.0 if memory["confidence"] is None else memory["confidence"],
-        "probation": bool(memory["on_probation"]),
-        "timestamp": memory["created_at"],
-        "ack": "durable",
-        "request_id": f"salvage-{memory['node_id']}",
-    }
-    return Line({name: value for name, value in given.items() if value is not None}, memory["node_id"])
 
 
 def _restore(lines: Path, instance: Instance) -> int:

@@ -43,8 +43,7 @@ def run(arguments: Namespace, instance: Instance) -> int:
         changes = [_carried_out(change, world, arguments) for change in changes]
     steps = {} if arguments.remove else {host.name: host.steps for host in hosts}
     if arguments.json:
-        files = [_described(change) for change in changes]
-        write_json({"written": is_to_do, "files": files, "next": steps})
+        write_json({"written": is_to_do, "files": [_described(one) for one in changes], "next": steps})
     elif is_to_do and steps:
         _say_what_is_left(steps, is_of_project=arguments.project)
     if is_to_do and any(
@@ -104,9 +103,8 @@ def agents(instance: Instance) -> Iterator[Finding]:
         seen = change.problem or f"{change.path} is not as `omegad setup` writes it"
         yield Finding("agents", "warn", seen, change.hint or f"run `omegad setup {' '.join(change.hosts)}`")
     if not (missing or wrong):
-        titles = ", ".join(host.title for host in hosts)
-        seen = f"set up for {titles}" if hosts else "set up for none; `omegad setup` does it"
-        yield Finding("agents", "ok", seen)
+        titles = ", ".join(host.title for host in hosts) or "none; `omegad setup` does it"
+        yield Finding("agents", "ok", f"set up for {titles}")
 
 
 def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> int:

@@ -12,7 +12,7 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, tell, warn
 from omegad.edge.cli.progress import counted
-from omegad.edge.transfer import lines, log_file, targets
+from omegad.edge.transfer import lines, log_file
 from omegad.operations import files
 from omegad.rpc import endpoint
 
@@ -28,7 +28,7 @@ def backup(arguments: Namespace, instance: Instance) -> None:
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise WrongUsage("--keep is 1 or more")
-    check = files.nothing_there if keep == 1 else targets.check_backup
+    check = files.nothing_there if keep == 1 else log_file.check_backup
     target = _target(arguments, instance)
     files.check_names(target, keep, check)
     with counted("backing up") as progress, files.unfinished(target) as part:
@@ -143,7 +143,7 @@ def _target(arguments: Namespace, instance: Instance) -> Path:
     target = _given(arguments)
     if not target.parent.is_dir():
         raise WrongUsage(f"there is no folder {target.parent}: make it, or name a file elsewhere")
-    targets.check_outside(target, instance.paths.home)
+    log_file.check_outside(target, instance.paths.home)
     return target
 
 

@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,25 +63,16 @@ def is_ours(value: object) -> bool:
         return False
     if isinstance(inner := value.get("hooks"), list):
         return bool(inner) and all(map(is_ours, inner))
-    words = _words(value.get("command"))
-    arguments = value.get("args", [])
+    words, arguments = value.get("command"), value.get("args", [])
+    try:
+        words = shlex.split(words) if isinstance(words, str) else words
+    except ValueError:  # a quotation that does not end
+        return False
     if not isinstance(arguments, list):
         return False
-    words = [*words, *arguments]
-    in_package = (f"/omegad/{HOOK_CLIENT}", f"/omegad/{MCP_BRIDGE}")
+    words = [*(words if isinstance(words, list) else ()), *arguments]
     return (
         len(ALONE) + 1 < len(words) <= WORDS_MAX
         and tuple(words[1:3]) == ALONE
-        and str(words[3]).endswith(in_package)
+        and str(words[3]).endswith((f"/omegad/{HOOK_CLIENT}", f"/omegad/{MCP_BRIDGE}"))
     )
-
-
-def _words(command: object) -> Sequence[object]:
-    if isinstance(command, list):
-        return command
-    if not isinstance(command, str):
-        return []
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quotation that does not end
-        return []

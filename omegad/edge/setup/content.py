@@ -1,17 +1,23 @@
-"""What goes into each kind of file, and how it comes out again: one row per format."""
+"""What goes into each kind of file, and how it comes out again: one row per format. Of a file that is no JSON
+omegad writes a marked section alone.
+"""
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import NamedTuple
 
-from omegad.edge.setup import entries, jsonc, sections
+from omegad.edge.setup import entries, jsonc
 from omegad.edge.setup.commands import Commands
 from omegad.edge.setup.entries import Document
 from omegad.edge.setup.hosts import File, Format, Host
-from omegad.edge.setup.sections import Markers
+from omegad.edge.setup.jsonc import BYTE_ORDER_MARK
+from omegad.runtime.errors import Invalid, Refused
 
 NAME = "omegad"
+TABLE = "mcp_servers"
 PLACES = ("OMEGAD_HOME", "OMEGAD_SOCKET", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME")
 """The variables that say where omegad is, for a host that keeps its environment to itself."""
 
@@ -84,22 +90,115 @@ def _take_entries_out(text: str, parts: Iterable[Part], before: str | None) -> s
     parts = list(parts)
     places = document(parts, Commands("", ""))
     fixed = {key: value for part in parts for key, value in part.file.fixed}
-    was = jsonc.parse(before).value if before and before.strip(jsonc.BYTE_ORDER_MARK + " \t\r\n") else None
+    was = jsonc.parse(before).value if before and before.strip(BYTE_ORDER_MARK + " \t\r\n") else None
     text = entries.take_out(text, places, was)
     left = jsonc.parse(text).value
     return None if was is None and left in ({}, fixed) else text
 
 
-def _put_table(text: str, _: Iterable[Part], commands: Commands) -> str:
+class Markers(NamedTuple):
+    """The lines that a section begins and ends with."""
+
+    begin: str
+    end: str
+
+
+MARKDOWN = Markers("<!-- omegad:begin -->", "<!-- omegad:end -->")
+HASH = Markers("# omegad:begin", "# omegad:end")
+SLASHES = Markers("// omegad:begin", "// omegad:end")
+
+
+def put_section(text: str, body: str, markers: Markers) -> str:
+    """Return *text* with the section holding *body*: in its place, or at the end after an empty line."""
+    eol = "\r\n" if "\r\n" in text else "\n"
+    section = eol.join([markers.begin, *body.strip("\n").split("\n"), markers.end])
+    found = _place(text, markers)
+    if found:
+        return text[: found[0]] + section + text[found[1] :]
+    if not text.strip(BYTE_ORDER_MARK + " \t\r\n"):
+        return text + section + eol
+    gap = eol if text.endswith("\n") else eol * 2
+    return text + gap + section + eol
+
+
+def take_section_out(text: str, markers: Markers) -> str:
+    """Return *text* without the section, the empty line before it and the end of its line."""
+    found = _place(text, markers)
+    if not found:
+        return text
+    head, tail = text[: found[0]], text[found[1] :]
+    eol = "\r\n" if tail.startswith("\r\n") else "\n"
+    if head.endswith(eol * 2):
+        head = head.removesuffix(eol)
+    return head + tail.removeprefix(eol)
+
+
+def _place(text: str, markers: Markers) -> tuple[int, int] | None:
+    """Return where the section is; raises `Invalid` where markers are doubled, or one lacks the other."""
+    begins, ends = (
+        list(re.finditer(rf"^{re.escape(marker)}(?=\r?$)", text, re.MULTILINE)) for marker in markers
+    )
+    if not begins and not ends:
+        return None
+    if len(begins) != 1 or len(ends) != 1 or begins[0].end() > ends[0].start():
+        raise Invalid(
+            f"the lines {markers.begin!r} and {markers.end!r} do not stand there once each, in this order",
+            hint="mend the file by hand, then run it again; nothing was changed in it",
+        )
+    return begins[0].start(), ends[0].end()
+
+
+def put_table(text: str, commands: Commands) -> str:
+    """Return TOML with the MCP server's table in omegad's section; raises `Refused` where there is one
+    outside of it.
+    """
+    _servers(text)
+    if NAME in _servers(take_section_out(text, HASH)):
+        raise Refused(
+            f"{TABLE}.{NAME} is there already, and omegad did not write it",
+            hint="remove it by hand, then run it again",
+        )
     words = commands.server()
     # A basic string of TOML is written like one of JSON.
-    lines = [
-        f"[{sections.TABLE}.{NAME}]",
-        f"command = {json.dumps(words[0])}",
-        f"args = {json.dumps(words[1:])}",
-        f"env_vars = {json.dumps(PLACES)}",
-    ]
-    return sections.put_table(text, "\n".join(lines))
+    body = (
+        f"[{TABLE}.{NAME}]\ncommand = {json.dumps(words[0])}\nargs = {json.dumps(words[1:])}\n"
+        f"env_vars = {json.dumps(PLACES)}"
+    )
+    changed = put_section(text, body, HASH)
+    try:
+        there = _servers(changed)
+    except Invalid as error:
+        raise Refused(
+            f"a table cannot be added at the end: {error}", hint=f"write {TABLE} as tables, not as one value"
+        ) from error
+    if NAME not in there:
+        raise Refused(
+            f"{TABLE}.{NAME} cannot be added at the end of the file", hint="see `omegad setup --help`"
+        )
+    return changed
+
+
+def take_table_out(text: str) -> str:
+    """Return TOML without omegad's section; raises `Refused` where more of the table stands elsewhere."""
+    _servers(text)
+    changed = take_section_out(text, HASH)
+    if changed != text and NAME in _servers(changed):
+        raise Refused(
+            f"more is said about {TABLE}.{NAME} outside of the section that omegad wrote",
+            hint=f"remove every table {TABLE}.{NAME}… by hand",
+        )
+    return changed
+
+
+def _servers(text: str) -> dict[str, object]:
+    """Return the MCP servers of a TOML document; raises `Invalid`."""
+    try:
+        there = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)).get(TABLE)
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(
+            f"not TOML: {error}", hint="mend the file by hand, then run it again; nothing was changed in it"
+        ) from error
+    return there if isinstance(there, dict) else {}
 
 
 def _section(markers: Markers, body: Callable[[Commands], str]) -> Kind:
@@ -107,10 +206,10 @@ def _section(markers: Markers, body: Callable[[Commands], str]) -> Kind:
 
     def put(text: str, parts: Iterable[Part], commands: Commands) -> str:
         head = next((part.file.head for part in parts), "")
-        return sections.put(text or head, body(commands), markers)
+        return put_section(text or head, body(commands), markers)
 
     def take_out(text: str, parts: Iterable[Part], _: str | None) -> str | None:
-        text = sections.take_out(text, markers)
+        text = take_section_out(text, markers)
         return None if text in ("", *(part.file.head for part in parts)) else text
 
     return Kind(put, take_out)
@@ -120,10 +219,12 @@ KINDS: Mapping[Format, Kind] = {
     "json": Kind(
         lambda text, parts, commands: entries.put(text, document(parts, commands)), _take_entries_out
     ),
-    "toml": Kind(_put_table, lambda text, _, __: sections.take_table_out(text)),
-    "markdown": _section(sections.MARKDOWN, lambda _: packaged("instructions.md")),
+    "toml": Kind(
+        lambda text, _, commands: put_table(text, commands), lambda text, _, __: take_table_out(text)
+    ),
+    "markdown": _section(MARKDOWN, lambda _: packaged("instructions.md")),
     "javascript": _section(
-        sections.SLASHES,
+        SLASHES,
         lambda commands: packaged("opencode.js").replace("COMMAND_WORDS", json.dumps(commands.hook_words())),
     ),
 }

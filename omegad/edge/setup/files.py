@@ -102,8 +102,7 @@ class Originals:
         self.folder.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         kept.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         if text is None:
-            missing = [str(folder) for folder in path.parents if not folder.exists()]
-            write(absent, None, "".join(f"{folder}\n" for folder in missing))
+            write(absent, None, "".join(f"{folder}\n" for folder in path.parents if not folder.exists()))
         else:
             write(kept, None, text)
 

@@ -37,8 +37,8 @@ class World(NamedTuple):
         """Return where a path of the table of hosts leads."""
         name, _, rest = template.partition("}")
         root = ROOTS[name.removeprefix("{")]
-        is_fixed = self.is_macos and root.macos
-        folder = root.macos if is_fixed else self.environ.get(root.variable) or root.linux
+        fixed = root.macos if self.is_macos else ""
+        folder = fixed or self.environ.get(root.variable) or root.linux
         home = self.environ.get("HOME") or str(Path.home())
         expanded = home + folder.removeprefix("~") if folder == "~" or folder.startswith("~/") else folder
         return Path(os.path.abspath(expanded + rest))  # noqa: PTH100  which goes up where .. says so
@@ -111,12 +111,13 @@ def named(names: Iterable[str]) -> list[Host]:
 
 def found(world: World) -> list[Host]:
     """Return the hosts that are installed."""
-    programs = world.environ.get("PATH", "")
     return [
         host
         for host in ALL
         if any(
-            world.path(trace).exists() if trace.startswith("{") else shutil.which(trace, path=programs)
+            world.path(trace).exists()
+            if trace.startswith("{")
+            else shutil.which(trace, path=world.environ.get("PATH", ""))
             for trace in host.traces
         )
     ]

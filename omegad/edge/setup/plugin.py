@@ -1,6 +1,7 @@
 """The folder of a Claude Code plugin, of the same facts that setup writes into its settings."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from omegad import __version__
@@ -37,34 +38,25 @@ def write(folder: Path, commands: Commands) -> list[Path]:
     """Write the plugin into a folder that is new, empty or holds an earlier one of it; return its files.
     Raises `Refused`.
     """
-    manifest = folder / ".claude-plugin" / "plugin.json"
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not _is_ours(manifest))):
-        raise Refused(
-            f"{folder} is there already and holds something else", hint="name a folder that is new or empty"
-        )
-    written = []
-    for name, content in _files(commands).items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            content if isinstance(content, str) else f"{json.dumps(content, indent=2)}\n", encoding="utf-8"
-        )
-        written.append(path)
-    return written
-
-
-def _files(commands: Commands) -> dict[str, object]:
-    return {
+    files = {
         ".claude-plugin/plugin.json": MANIFEST,
         ".claude-plugin/marketplace.json": MARKETPLACE,
         "hooks/hooks.json": {"hooks": hooks(HOST, commands)},
         ".mcp.json": {"mcpServers": {NAME: server(HOST, commands)}},
-        "skills/memory/SKILL.md": SKILL,
     }
-
-
-def _is_ours(manifest: Path) -> bool:
-    try:
-        return bool(json.loads(manifest.read_bytes())["name"] == NAME)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    manifest = folder / ".claude-plugin" / "plugin.json"
+    is_ours = False
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        is_ours = json.loads(manifest.read_bytes())["name"] == NAME
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_ours)):
+        raise Refused(
+            f"{folder} is there already and holds something else", hint="name a folder that is new or empty"
+        )
+    texts = {name: f"{json.dumps(content, indent=2)}\n" for name, content in files.items()}
+    written = []
+    for name, text in (texts | {"skills/memory/SKILL.md": SKILL}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written

@@ -117,7 +117,7 @@ class Beginning(NamedTuple):
     """What a file is known by: its first bytes; of a database, the columns of its tables."""
 
     head: bytes
-    tables: Mapping[str, frozenset[str]]
+    tables: Mapping[str, Collection[str]]
 
 
 def each(numbered: Iterable[Row], make: Callable[[str, Json], Iterable[Finding]]) -> Iterator[Finding]:
@@ -218,6 +218,9 @@ def request(found: Found, source: Source, types: Collection[str] = BUILT_IN) -> 
     tags = [tag.strip()[:TAG_CHARACTERS_MAX] for tag in found.tags if tag.strip()]
     if event_type not in types:
         tags, event_type = [*tags, event_type[:TAG_CHARACTERS_MAX]], "memory"
+    project = found.project
+    if project and project.startswith(("/", "~")):  # told as a folder
+        project = project_of(project.rstrip("/"))
     is_forgotten = (
         event_type not in BUILT_IN or BUILT_IN[event_type].ttl_seconds is not None
     )  # unless the other system's own time to live is told, or that it has none
@@ -225,7 +228,7 @@ def request(found: Found, source: Source, types: Collection[str] = BUILT_IN) -> 
         "content": found.content,
         "event_type": event_type,
         "tags": list(dict.fromkeys(tags))[:TAGS_MAX],
-        "project": _name(_project(found.project)),
+        "project": _name(project),
         "session_id": _name(found.session_id),
         "entity_id": _name(found.entity_id),
         "priority": None if found.priority is None else min(max(found.priority, 1), 5),
@@ -353,7 +356,7 @@ def number(value: object, otherwise: float) -> float:
 
 def has_columns(table: str, *names: str) -> Callable[[Path, Beginning], bool]:
     """Return what recognises a database by a table with these columns."""
-    return lambda _path, beginning: set(names) <= beginning.tables.get(table, frozenset())
+    return lambda _path, beginning: set(names) <= set(beginning.tables.get(table, ()))
 
 
 def _identifier(value: object) -> str:
@@ -366,13 +369,6 @@ def _identifier(value: object) -> str:
 
 def _name(name: str | None) -> str | None:
     return name[:NAME_CHARACTERS_MAX] if name else None
-
-
-def _project(project: str | None) -> str | None:
-    """Return the name of a project that is told as a folder."""
-    if not project or not project.startswith(("/", "~")):
-        return project
-    return project_of(project.rstrip("/"))
 
 
 def _metadata(found: Found, source: Source) -> dict[str, object]:

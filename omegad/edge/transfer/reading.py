@@ -6,7 +6,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -76,17 +76,24 @@ def open_file(path: Path) -> Iterator[BufferedReader]:
         raise Invalid(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+def _whole_file(file: BufferedReader, path: Path, bytes_max: int, hint: str = "split it") -> bytes:
+    """Return all bytes of a file. Raises `Invalid` where there are more than *bytes_max*."""
+    data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        most = f"{bytes_max // 2**20} MiB" if bytes_max > 2**20 else f"{bytes_max // 1024} KiB"
+        raise Invalid(f"{path} is larger than {most}", hint=hint)
+    return bytes(data)
+
+
 def text_file(path: Path, bytes_max: int) -> str:
     """Return what a file of text says. Raises `Invalid` where it is too large, or no text in UTF-8, or in
     UTF-16 that says so.
     """
     with open_file(path) as file:
-        data = file.read(bytes_max + 1)
-    if len(data) > bytes_max:
-        raise Invalid(f"{path} is larger than {bytes_max // 1024} KiB", hint="split it")
+        data = _whole_file(file, path, bytes_max)
     encoding = _encoding(data) or "utf-8"
     try:
-        return str(data.decode(encoding))
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise Invalid(f"{path} is not {encoding.upper()}", hint="convert it: `iconv -t UTF-8`") from error
 
@@ -94,8 +101,10 @@ def text_file(path: Path, bytes_max: int) -> str:
 def json_lines(path: Path) -> Iterator[Row]:
     """Yield what each line of a file says; nothing of a last one without an end that is no JSON yet."""
     with open_file(path) as file:
-        encoding = _encoding(file.peek(4))
-        lines = _recoded(file, path, encoding) if encoding else _lines(file)
+        lines: Iterable[bytes] = _lines(file)
+        if encoding := _encoding(file.peek(4)):
+            data = _whole_file(file, path, FILE_BYTES_MAX, "convert it to UTF-8 without a byte order mark")
+            lines = data.decode(encoding, "replace").encode("utf-8", "replace").splitlines(keepends=True)
         for number, line in enumerate(lines, 1):
             place = f"line {number}"
             if len(line) > LINE_BYTES_MAX:
@@ -111,9 +120,7 @@ def json_lines(path: Path) -> Iterator[Row]:
 def json_file(path: Path) -> Json:
     """Return what a file of JSON says. Raises `Invalid`."""
     with open_file(path) as file:
-        data = file.read(FILE_BYTES_MAX + 1)
-    if len(data) > FILE_BYTES_MAX:
-        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="split it")
+        data = _whole_file(file, path, FILE_BYTES_MAX)
     encoding = _encoding(data)
     try:
         return json_of(data.decode(encoding).encode() if encoding else data)
@@ -175,8 +182,8 @@ def rows(connection: Connection, table: str) -> Iterator[Row]:
     """Yield the rows of *table*, whatever columns it has; where pages are damaged, those before and those
     after.
     """
-    name, last = table.replace('"', '""'), None
-    ordered = f'SELECT rowid, * FROM "{name}" ORDER BY rowid'
+    last, behind = None, list[Sequence[object]]()
+    ordered = f"SELECT rowid, * FROM {_name(table)} ORDER BY rowid"
     found = connection.execute(ordered)
     columns = [column[0] for column in found.description[1:]]
 
@@ -189,7 +196,12 @@ def rows(connection: Connection, table: str) -> Iterator[Row]:
             yield row(values)
     except sqlite.DatabaseError as error:
         yield f"{table} after {last}", Odd(str(error))
-        yield from map(row, _from_the_end(connection, f"{ordered} DESC", last))
+        with suppress(sqlite.DatabaseError):  # of which is told already
+            for values in connection.execute(f"{ordered} DESC"):
+                if last is not None and values[0] <= last:
+                    break
+                behind.append(values)
+        yield from map(row, reversed(behind))
 
 
 def rows_if_any(connection: Connection, table: str) -> Iterator[Row]:
@@ -224,32 +236,8 @@ def _name(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[Sequence[object]]:
-    """Return the rows behind damaged pages, in their order."""
-    found: list[Sequence[object]] = []
-    try:
-        for values in connection.execute(backwards):
-            if until is not None and values[0] <= until:
-                break
-            found.append(values)
-    except sqlite.DatabaseError:  # of which the caller has told
-        pass
-    return found[::-1]
-
-
 def _encoding(head: bytes) -> str | None:
     return next((encoding for mark, encoding in BYTE_ORDER_MARKS if head.startswith(mark)), None)
-
-
-def _recoded(file: BufferedReader, path: Path, encoding: str) -> Iterator[bytes]:
-    """Yield the lines of a file that begins with a byte order mark, as UTF-8."""
-    data = file.read(FILE_BYTES_MAX + 1)
-    if len(data) > FILE_BYTES_MAX:
-        raise Invalid(
-            f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB",
-            hint="convert it to UTF-8 without a byte order mark",
-        )
-    yield from data.decode(encoding, "replace").encode("utf-8", "replace").splitlines(keepends=True)
 
 
 def _lines(file: BufferedReader) -> Iterator[bytes]:

@@ -88,17 +88,11 @@ def _beginning(path: Path) -> Beginning:
     head = beginning_of(path, HEAD_BYTES)
     if not head.startswith(SQLITE):
         return Beginning(head, {})
+    columns: dict[str, set[str]] = {}
     with database(path) as connection:
-        names = [
-            name
-            for (name,) in connection.execute(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-            )
-        ]
-        columns = {
-            name: frozenset(
-                row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (name,))
-            )
-            for name in names
-        }
-    return Beginning(b"", {name: frozenset(row) for name, row in columns.items()})
+        for table, column in connection.execute(
+            "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
+            " WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%'"
+        ):
+            columns.setdefault(table, set()).add(column)
+    return Beginning(b"", columns)

@@ -1,6 +1,5 @@
 """The database of claude-mem: `~/.claude-mem/claude-mem.db`."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from omegad.edge.transfer.found import (
@@ -42,30 +41,22 @@ TYPES = {
 }
 
 
-def _observed(row: Fields, at: int) -> Finding:
-    told = (
-        row.get("title"),
-        row.get("narrative") or row.get("text"),
-        *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))),
-    )
-    return _found(at, row, "observation", row.get("type") or "memory", told)
-
-
-def _summed_up(row: Fields, at: int) -> Finding:
-    told = tuple(
-        f"{name.replace('_', ' ').capitalize()}: {text}"
-        for name in SUMMED_UP
-        if (text := text_of(row.get(name)))
-    )
-    return _found(at, row, "summary", "session_summary", told)
-
-
-def _directed(row: Fields, at: int) -> Finding:
-    is_on = row.get("status") in (None, "active")
-    return _found(at, row, "directive", "directive", [row.get("content") if is_on else None])
-
-
-def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[object]) -> Finding:
+def _found(kind: str, row: Fields, at: int) -> Finding:
+    """Return what was observed, how a session was summed up, or what is always to be kept to."""
+    event_type, told = row.get("type") or "memory", list[object]()
+    match kind:
+        case "observation":
+            told = [row.get("title"), row.get("narrative") or row.get("text")]
+            told += [f"- {fact}" for fact in texts(decoded(row.get("facts"), list))]
+        case "summary":
+            event_type = "session_summary"
+            told += [
+                f"{name.replace('_', ' ').capitalize()}: {text}"
+                for name in SUMMED_UP
+                if (text := text_of(row.get(name)))
+            ]
+        case _ if row.get("status") in (None, "active"):
+            event_type, told = "directive", [row.get("content")]
     content = "\n".join(text for one in told if (text := text_of(one)))
     source_id = f"{kind}-{row['id']}"
     if not content:
@@ -94,7 +85,11 @@ SOURCE = Source(
     has_columns("observations", "project", "type", "created_at"),
     partial(
         each_of_tables,
-        made={"observations": _observed, "session_summaries": _summed_up, "directives": _directed},
+        made={
+            "observations": partial(_found, "observation"),
+            "session_summaries": partial(_found, "summary"),
+            "directives": partial(_found, "directive"),
+        },
         read=READ,
     ),
     TYPES,

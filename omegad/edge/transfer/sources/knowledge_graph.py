@@ -19,6 +19,7 @@ from omegad.edge.transfer.found import (
     text_of,
 )
 from omegad.edge.transfer.reading import Odd, Row, json_file, json_lines, open_file
+from omegad.runtime.json_types import Fields
 
 KINDS = ("entity", "relation")
 
@@ -34,7 +35,20 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield each observation of each entity, and each relation as a sentence."""
-    return each(_objects(path), partial(_findings, modified_at(path)))
+    with open_file(path) as file:
+        is_whole = b'"entities"' in (file.readline(4_096) + file.readline(4_096)).replace(b"\0", b"")
+    objects = _objects(json_file(path)) if is_whole else json_lines(path)
+    yield from each(objects, partial(_findings, modified_at(path)))
+
+
+def _objects(graph: Fields) -> Iterator[Row]:
+    number = count(1)
+    for name in ("entities", "relations"):
+        found = graph.get(name) or []
+        if isinstance(found, list):
+            yield from ((f"line {next(number)}", one) for one in found)
+        else:
+            yield name, Odd("it is no list")
 
 
 def _findings(at: int, place: str, one: object) -> Iterator[Finding]:
@@ -64,21 +78,6 @@ def _found(source_id: str, content: str, at: int, entity: str, tag: str | None) 
     return Found(
         source_id=source_id, content=content, created_at=at, entity_id=entity, tags=(tag,) if tag else ()
     )
-
-
-def _objects(path: Path) -> Iterator[Row]:
-    with open_file(path) as file:
-        is_whole = b'"entities"' in (file.readline(4_096) + file.readline(4_096)).replace(b"\0", b"")
-    if not is_whole:
-        yield from json_lines(path)
-        return
-    graph, number = json_file(path), count(1)
-    for name in ("entities", "relations"):
-        found = graph.get(name) or []
-        if isinstance(found, list):
-            yield from ((f"line {next(number)}", one) for one in found)
-        else:
-            yield name, Odd("it is no list")
 
 
 SOURCE = Source("knowledge-graph", "memory.json of the MCP knowledge graph server", recognises, read)
