@@ -79,7 +79,7 @@ METHODS = (
         read=page,
         finish=finish,
         turn=Turn.LONG,
-        verb=Verb(by="history.history"),
+        verb=Verb(by="memories.history"),
         tool=AgentTool("omega_memory history", by="memory.lived", limit=100),
     ),
 )

@@ -423,7 +423,7 @@ METHODS = (
         turn=Turn.LONG,
         verb=Verb(
             "timeline",
-            by="history.timeline",
+            by="memories.timeline",
             is_first=True,
             examples=("omegad timeline", "omegad timeline --days 30 --project shop --type decision"),
         ),

@@ -145,14 +145,14 @@ def _lasts(memory: MemoryState, mended: ClockMended) -> bool:
 
 
 METHODS = (
-    ServiceMethod(params=ShowClock, answer=ClockStatus, verb=Verb(by="clock.show")),
+    ServiceMethod(params=ShowClock, answer=ClockStatus, verb=Verb(by="asking_first.show_clock")),
     CommandMethod(
         params=MendClock,
         answer=Mended,
         prepare=prepare,
         decide=decide,
         verb=Verb(
-            by="clock.mend",
+            by="asking_first.mend_clock",
             options=(Option("yes", "mend without asking", "flag"),),
             examples=(
                 "omegad clock mend --dry-run",

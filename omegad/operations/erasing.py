@@ -450,7 +450,7 @@ METHODS = (
         answer=Erased,
         writes=True,
         verb=Verb(
-            by="erasing.erase",
+            by="asking_first.erase",
             options=(
                 Option("memory_id", "the memory's id", is_given=True),
                 Option(

@@ -278,7 +278,7 @@ METHODS = (
         answer=Diff,
         verb=Verb(
             "diff",
-            by="history.diff",
+            by="log.diff",
             given=(),
             examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300"),
         ),

@@ -92,7 +92,7 @@ METHODS = (
         shows_queries=True,
         verb=Verb(
             "sql",
-            by="history.sql",
+            by="log.sql",
             examples=(
                 'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
                 (

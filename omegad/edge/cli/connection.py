@@ -19,6 +19,7 @@ from omegad.edge.cli.arguments import WrongUsage, methods
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     console,
+    counted,
     is_terminal,
     moment,
     painted,
@@ -27,7 +28,6 @@ from omegad.edge.cli.printing import (
     warn_if_stale,
     write_json,
 )
-from omegad.edge.cli.progress import counted
 from omegad.requests.verb import WATCHING
 from omegad.runtime.errors import NoDaemon, ShuttingDown, Stale
 from omegad.runtime.json_types import Fields, Json

@@ -20,8 +20,13 @@ from omegad.edge.cli import transfer
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import NAME, Answer, ask, ensure
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import one_line, warn, write_fields, write_json
-from omegad.edge.cli.progress import counted
+from omegad.edge.cli.printing import (
+    counted,
+    one_line,
+    warn,
+    write_fields,
+    write_json,
+)
 from omegad.edge.transfer import lines, sources
 from omegad.edge.transfer.found import (
     EDGE_TYPES,

@@ -1,4 +1,4 @@
-"""The verbs about the log and the views that are made from it: log, rebuild, verify."""
+"""The verbs about the log and the views that are made from it: log, rebuild, verify, SQL, what changed."""
 
 import sys
 from argparse import Namespace
@@ -6,7 +6,7 @@ from argparse import Namespace
 import msgspec
 
 from omegad.edge.cli.arguments import WrongUsage
-from omegad.edge.cli.connection import Answer, ask_long, connected
+from omegad.edge.cli.connection import Answer, answered, ask_long, connected
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     cut,
@@ -117,3 +117,32 @@ def log_problems(report: Answer) -> list[tuple[str, str]]:
     if report["first_bad"] is not None:
         found.append((f"the chain breaks at position {report['first_bad']:,}", RESTORE))
     return found
+
+
+@answered
+def sql(answer: Answer, _arguments: Namespace) -> None:
+    """Show what a SELECT finds."""
+    write_table(
+        answer["columns"], [["NULL" if value is None else value for value in row] for row in answer["rows"]]
+    )
+    if answer["truncated"]:
+        warn("there are more rows: narrow the SELECT, or raise --limit")
+
+
+@answered
+def diff(answer: Answer, _arguments: Namespace) -> None:
+    """Show what changed between two moments."""
+    print(
+        f"positions {answer['from'] + 1} to {answer['to']}:"
+        f" {', '.join(f'{count} {tag}' for tag, count in answer['tags'].items()) or 'nothing'}"
+    )
+    if answer["changes"]:
+        write_table(
+            ("LAST", "KIND", "ID", "WHAT", "TEXT"),
+            [
+                (moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "")
+                for one in answer["changes"]
+            ],
+        )
+    if answer["next"] is not None:
+        warn(f"there is more: --from {answer['next']} goes on")

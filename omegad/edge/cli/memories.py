@@ -1,4 +1,6 @@
-"""The verbs that store and find memories: store, query, get, and what the edges of one lead to."""
+"""The verbs that store and find memories: store, query, get, what the edges of one lead to, when they came,
+and what happened to them.
+"""
 
 from argparse import Namespace
 
@@ -17,11 +19,13 @@ from omegad.edge.cli.printing import (
     warn_if_stale,
     write_fields,
     write_json,
+    write_more,
     write_table,
 )
 
 LISTS = ("tags", "auto_tags", "redacted")
 CONFLICT_COLUMNS = 120
+UNTOLD = frozenset({"type", "content_key", "text_hashes"})  # of an event's data: what tells a person nothing
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
 
 
@@ -157,3 +161,57 @@ def traverse(answer: Answer, _arguments: Namespace) -> None:
         write_table(("HOP", "FROM", "EDGE", "WEIGHT", "TO"), edges)
     if answer["truncated"]:
         warn("there is more than the limits let through; --min-weight and --edge-type narrow it")
+
+
+@answered
+def timeline(answer: Answer, _arguments: Namespace) -> None:
+    """Show the memories of the last days."""
+    rows = [
+        (
+            day["day"],
+            moment(memory["created_at"])[-5:],
+            memory["memory_id"],
+            memory["event_type"],
+            memory["project"] or "-",
+            memory["content"],
+        )
+        for day in answer["days"]
+        for memory in day["memories"]
+    ]
+    if answer["days"]:
+        write_table(("DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"), rows)
+    else:
+        print("no memories")
+    if answer["truncated"]:
+        warn("there are older ones in these days; --limit shows more of them")
+
+
+@answered
+def history(answer: Answer, arguments: Namespace) -> None:
+    """Show the events of a memory's life."""
+    write_table(
+        ("POSITION", "WHEN", "WHAT", "BY", "DATA"),
+        [
+            (
+                event["position"],
+                moment(event["occurred_at"]),
+                event["tag"].partition("@")[0],
+                event["client"] or event["session_id"] or "-",
+                _data(event["data"], arguments.memory_id),
+            )
+            for event in answer["events"]
+        ],
+    )
+    write_more(answer)
+
+
+def _data(data: Answer, memory_id: str) -> str:
+    """Write what an event says beyond its tag, without what is empty and the id that was asked about."""
+    if not isinstance(data, dict):
+        return "(erased)" if data is None else str(data)
+    told = {
+        name: value
+        for name, value in data.items()
+        if name not in UNTOLD and value not in (None, "", [], {}, False, memory_id)
+    }
+    return msgspec.json.encode(told).decode()

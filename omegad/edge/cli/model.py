@@ -4,8 +4,13 @@ from argparse import Namespace
 from pathlib import Path
 
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import size, tell, write_json, write_table
-from omegad.edge.cli.progress import bar
+from omegad.edge.cli.printing import (
+    bar,
+    size,
+    tell,
+    write_json,
+    write_table,
+)
 from omegad.embedding import catalogue
 from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model

@@ -7,7 +7,8 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
@@ -214,3 +215,33 @@ def duration(seconds: float) -> str:
         if count or (unit == "s" and not parts):
             parts.append(f"{count} {unit}")
     return " ".join(parts[:2])
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Callable[[float, str], None]]:
+    """Draw a bar over its own line, which is empty again at the end of the block; hand out what moves it: how
+    much of the work is over (0 to 1), and what is said of it.
+    """
+    if not is_terminal(sys.stderr):
+        yield lambda _done, _message: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415
+
+    columns = (
+        TextColumn(title, markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda done, message: progress.update(
+            task, completed=min(max(done, 0.0), 1.0), description=safe(message)
+        )
+
+
+@contextmanager
+def counted(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Draw the same of work that is counted: how much is done, of how much, and what is counted."""
+    with bar(title) as update:
+        yield lambda done, total, what: update(done / max(total, 1), f"{done:,} of {total:,} {what}")

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import is_terminal, tell, warn
-from omegad.edge.cli.progress import counted
+from omegad.edge.cli.printing import (
+    counted,
+    is_terminal,
+    tell,
+    warn,
+)
 from omegad.edge.transfer import lines, log_file
 from omegad.operations import files
 from omegad.rpc import endpoint

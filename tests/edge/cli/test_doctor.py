@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omegad.edge.cli import checks, round_trip, setup, starting
+from omegad.edge.cli import checks, doctor, setup, starting
 from omegad.edge.cli.instance import at
 from omegad.embedding import catalogue
 from omegad.runtime import config
@@ -103,7 +103,7 @@ def test_a_daemon_of_the_trial_that_ends_without_a_word_is_told_with_its_status(
 
     monkeypatch.setattr(starting, "launch", launch)
     with pytest.raises(NoDaemon, match="status 7"):
-        list(round_trip.round_trip(at(omegad.environ, may_spawn=False)))
+        list(doctor.round_trip(at(omegad.environ, may_spawn=False)))
 
 
 def test_people_are_told_line_by_line_and_a_daemon_that_may_not_be_started_fails_alone(
