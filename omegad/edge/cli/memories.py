@@ -44,17 +44,17 @@ def store(arguments: Namespace, instance: Instance) -> None:
         for other in answer["may_contradict"]:
             print(
                 f"  may contradict {other['memory_id']} ({other['cosine']:.2f}):"
-                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"
+                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
+                f"    say so: omegad memory settle {answer['memory_id']} {other['memory_id']} contradicts"
+                " (or supersedes, or compatible)"
             )
-            pair = f"{answer['memory_id']} {other['memory_id']}"
-            print(f"    say so: omegad memory settle {pair} contradicts (or supersedes, or compatible)")
         told = [other["memory_id"] for other in answer["may_contradict"]]
         for other in (one for one in answer["may_replace"] if one["memory_id"] not in told):
             print(
                 f"  may replace {other['memory_id']} ({other['cosine']:.2f}):"
-                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"
+                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
+                f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}"
             )
-            print(f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}")
     for what, key in (
         ("NOT KEPT, since an older memory says it already", "ignored"),
         ("NO MEMORY has these ids, which were to be evidence", "unfound"),

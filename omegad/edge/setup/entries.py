@@ -7,12 +7,14 @@ from functools import partial
 
 from omegad.edge.setup import jsonc
 from omegad.edge.setup.commands import is_ours
-from omegad.edge.setup.jsonc import Item, Node
+from omegad.edge.setup.jsonc import Node
 from omegad.runtime.errors import Refused
 from omegad.runtime.json_types import Fields
 
 Document = Fields
 Edit = Callable[[str], str]
+ABSENT = object()
+"""Stands for what was not in a document."""
 
 
 def put(text: str, wanted: Document) -> str:
@@ -89,40 +91,22 @@ def _covers(value: object, wanted: object) -> bool:
     return bool(value == wanted) and type(value) is type(wanted)
 
 
-class _Absent:
-    """Stands for what was not in a document."""
-
-
-Cut = tuple[Node, int]
-"""A container, and which of its items is to go."""
-
-
-def _cuts(node: Node, indexes: Iterable[int], before: object = _Absent) -> Iterator[Edit]:
-    """Return the edits that take what is omegad's out of some items of a container."""
+def _cuts(node: Node, indexes: Iterable[int], before: object = ABSENT) -> Iterator[Edit]:
+    """Return the edits that take what is omegad's out of some items of a container, which was *before*."""
     for index in indexes:
-        found = _found_in(node.items[index], before)
-        if found is not None:
-            container, place = found if isinstance(found, tuple) else (node, index)
-            yield partial(jsonc.remove, node=container, index=place)
+        item = node.items[index]
+        inside = before.get(item.key, ABSENT) if isinstance(before, dict) else ABSENT
+        if _is_all_ours(item.node, inside):
+            yield partial(jsonc.remove, node=node, index=index)
+        else:
+            yield from _cuts(item.node, range(len(item.node.items)), inside)
 
 
-WHOLE = "whole"  # the container is to go with the last thing in it
-
-
-def _found_in(item: Item, before: object) -> Cut | str | None:
-    inside = before.get(item.key, _Absent) if isinstance(before, dict) else _Absent
-    return WHOLE if is_ours(item.node.value) else _find(item.node, inside)
-
-
-def _find(node: Node, before: object) -> Cut | str | None:
-    """Return the first thing of omegad's in a container: what to cut, or the whole container."""
-    for index, item in enumerate(node.items):
-        found = _found_in(item, before)
-        if found == WHOLE:
-            return WHOLE if len(node.items) == 1 and before is _Absent else (node, index)
-        if found is not None:
-            return found
-    return None
+def _is_all_ours(node: Node, before: object) -> bool:
+    """Say whether nothing is left of a value without omegad's: a container goes with the last thing in it."""
+    return is_ours(node.value) or (
+        before is ABSENT and len(node.items) == 1 and _is_all_ours(node.items[0].node, ABSENT)
+    )
 
 
 def _in_the_way(place: str, node: Node) -> Refused:

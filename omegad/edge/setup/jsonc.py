@@ -48,21 +48,19 @@ class Item(NamedTuple):
 
 def parse(text: str) -> Node:
     """Return the value that is the whole of *text*; raises `Invalid` with line and column."""
-    return _Scanner(text).whole()
+    scanner = _Scanner(text)
+    scanner.skip()
+    node = scanner.value(0)
+    scanner.skip()
+    if scanner.at < len(text):
+        raise scanner.wrong("something follows the end of the value")
+    return node
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = self.last = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
-
-    def whole(self) -> Node:
-        self.skip()
-        node = self.value(0)
-        self.skip()
-        if self.at < len(self.text):
-            raise self.wrong("something follows the end of the value")
-        return node
 
     def wrong(self, message: str) -> Invalid:
         line = self.text.count("\n", 0, self.at) + 1
@@ -88,26 +86,22 @@ class _Scanner:
     def value(self, depth: int) -> Node:
         start = self.at
         opening = self.text[start : start + 1]
-        if opening in CLOSING and opening:
+        if opening in CLOSING:
             if depth == DEPTH_MAX:
                 raise self.wrong("nested too deeply")
             return self.container(opening, depth)
-        if opening == '"':
-            value: object = self.string()
-        elif scalar := SCALAR.match(self.text, start):
-            value = json.loads(scalar[0])
-            self.at = self.last = scalar.end()
-        else:
+        if opening != '"' and not SCALAR.match(self.text, start):
             raise self.wrong("not JSON: a value is missing")
+        value = self.scalar()
         return Node(start, self.at, value)
 
-    def string(self) -> str:
+    def scalar(self) -> Json:
         try:
             value, self.at = STRICT.raw_decode(self.text, self.at)
         except json.JSONDecodeError as error:
             raise self.wrong(f"not JSON: {error.msg}") from error
         self.last = self.at
-        return str(value)
+        return value
 
     def container(self, opening: str, depth: int) -> Node:
         start = self.at
@@ -130,24 +124,18 @@ class _Scanner:
         if opening == "{":
             if not self.text.startswith('"', start):
                 raise self.wrong("not JSON: a key is missing")
-            key = self.string()
+            key = str(self.scalar())
             self.skip()
             if not self.take(":"):
                 raise self.wrong("not JSON: a colon is missing")
             self.skip()
         node = self.value(depth + 1)
-        self.skip_to_comma()
-        comma = self.at if self.text.startswith(",", self.at) else -1
-        if comma >= 0:
-            self.take(",")
-        return Item(key, start, node, after, comma)
-
-    def skip_to_comma(self) -> None:
-        """Go past what stands before a comma; where none comes, it belongs to the end of the container."""
-        at, last = self.at, self.last
+        before = self.at, self.last
         self.skip()
-        if not self.text.startswith(",", self.at):
-            self.at, self.last = at, last
+        comma = self.at - 1 if self.take(",") else -1
+        if comma < 0:  # what was gone past belongs to the end of the container
+            self.at, self.last = before
+        return Item(key, start, node, after, comma)
 
 
 def insert(text: str, node: Node, key: str, value: object) -> str:
@@ -155,8 +143,8 @@ def insert(text: str, node: Node, key: str, value: object) -> str:
     inner = text[node.start + 1 : node.end - 1]
     eol = "\r\n" if "\r\n" in text else "\n"
     unit = _unit(text)
-    is_root = not text[: node.start].strip(BYTE_ORDER_MARK + " \t\r\n")
-    is_one_line = "\n" not in inner and (bool(node.items) or ("\n" not in text.strip() and not is_root))
+    is_inside = bool(text[: node.start].strip(BYTE_ORDER_MARK + " \t\r\n"))
+    is_one_line = "\n" not in inner and (bool(node.items) or ("\n" not in text.strip() and is_inside))
     start = text.rfind("\n", 0, node.start) + 1
     own = text[start : len(text) - len(text[start:].lstrip(" \t"))]
     indent = (_indent_of_item(text, node.items[0]) if node.items else None) or own + unit

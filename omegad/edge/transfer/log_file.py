@@ -5,7 +5,7 @@ a home, and in the place of nothing but an older copy.
 import os
 import stat
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -95,21 +95,14 @@ def require(report: LogReport, path: Path) -> None:
         )
 
 
-def is_empty(log: Path) -> bool:
-    """Say whether there is nothing in the log of a home; one that cannot be read has something."""
-    if not log.exists() or log.stat().st_size == 0:
-        return True
-    try:
-        with translated(), closing(open_log(log)) as connection:
-            return reading.head(connection) == 0
-    except (Invalid, LogBroken, StorageCorrupt):
-        return False
-
-
 def check_free(log: Path, *, may_replace: bool, hint: str) -> None:
-    """Raise `Refused` where a home has a log with events that may not be replaced."""
-    if not may_replace and not is_empty(log):
-        raise Refused(f"{log} has events already", hint=hint)
+    """Raise `Refused` where a home has a log with events that may not be replaced, or that cannot be read."""
+    if may_replace or not log.exists() or log.stat().st_size == 0:
+        return
+    with suppress(Invalid, LogBroken, StorageCorrupt), translated(), closing(open_log(log)) as connection:
+        if reading.head(connection) == 0:
+            return
+    raise Refused(f"{log} has events already", hint=hint)
 
 
 def put_in_place(verified: Path, log: Path, now: datetime) -> list[Path]:

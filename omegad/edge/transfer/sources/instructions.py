@@ -54,16 +54,17 @@ def read(path: Path) -> Iterator[Finding]:
         if len(point.split()) < WORDS_MIN:
             yield LeftOut(source_id, "too short to say something by itself")
             continue
-        found = Found(
-            source_id=source_id,
-            content=point,
-            created_at=modified_at(path),
-            event_type="constraint" if _BINDING.search(point) else "user_preference",
-            tags=(heading,) if heading else (),
-            project=project,
-            metadata={"file": path.name},
+        yield checked(
+            Found(
+                source_id=source_id,
+                content=point,
+                created_at=modified_at(path),
+                event_type="constraint" if _BINDING.search(point) else "user_preference",
+                tags=(heading,) if heading else (),
+                project=project,
+                metadata={"file": path.name},
+            )
         )
-        yield checked(found)
 
 
 def _points(text: str) -> Iterator[tuple[str, str]]:
