@@ -57,12 +57,22 @@ class AsyncClient:
 
     async def call(self, method: str, /, **params: object) -> JSON:
         """Return what *method* answers. A call that is cancelled is cancelled in the daemon too."""
-        number = next(self._ids)
+        wire, number = self._wire, next(self._ids)
+        line = encode_request(number, method, params)
+        await wire.room.wait()
+        wire.check()
+        future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
+        wire.waiting[number] = future
+        wire.regulate()
+        wire.send(line)
         try:
-            return await self._wire.ask(number, encode_request(number, method, params))
+            return await future
         except asyncio.CancelledError:
-            self._wire.send(encode_request(None, "rpc.cancel", {"id": number}))
+            wire.send(encode_request(None, "rpc.cancel", {"id": number}))
             raise
+        finally:
+            wire.waiting.pop(number, None)
+            wire.regulate()
 
     async def notify(self, method: str, /, **params: object) -> None:
         """Ask for *method* without an answer."""
@@ -106,7 +116,7 @@ class _ClientWire(asyncio.Protocol):
         self.closed = asyncio.Event()
         self.transport: asyncio.Transport
         self._lines = Lines(ANSWER_BYTES_MAX)
-        self._waiting: dict[int, asyncio.Future[JSON]] = {}
+        self.waiting: dict[int, asyncio.Future[JSON]] = {}
         self.inbox = Inbox()
         self.news = asyncio.Event()
         self._failure: OmegadError | None = None
@@ -128,7 +138,7 @@ class _ClientWire(asyncio.Protocol):
 
     def regulate(self) -> None:
         """Let the daemon wait while notifications pile up here, unless an answer may lie behind them."""
-        if self.inbox.is_full() and not self._waiting:
+        if self.inbox.is_full() and not self.waiting:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -138,7 +148,7 @@ class _ClientWire(asyncio.Protocol):
             self.inbox.put(message)
             self.news.set()
         elif message.id is not None:
-            future = self._waiting.pop(message.id, None)
+            future = self.waiting.pop(message.id, None)
             if future and not future.done():
                 try:
                     future.set_result(result_of(message))
@@ -157,10 +167,10 @@ class _ClientWire(asyncio.Protocol):
         self._failure = self._failure or NoDaemon(
             f"the connection was lost: {exc}" if exc else "the connection was closed"
         )
-        for future in self._waiting.values():
+        for future in self.waiting.values():
             if not future.done():
                 future.set_exception(self._failure)
-        self._waiting.clear()
+        self.waiting.clear()
         self.room.set()
         self.news.set()
         self.closed.set()
@@ -173,16 +183,3 @@ class _ClientWire(asyncio.Protocol):
     def send(self, line: bytes) -> None:
         if not self.transport.is_closing():
             self.transport.write(line + b"\n")
-
-    async def ask(self, number: int, line: bytes) -> JSON:
-        await self.room.wait()
-        self.check()
-        future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        self.regulate()
-        self.send(line)
-        try:
-            return await future
-        finally:
-            self._waiting.pop(number, None)
-            self.regulate()
