@@ -233,20 +233,12 @@ class EmbeddingBacklog:
             getattr(one.event, "memory_id", None) for one in events
         }:
             return True
-        lacking = set[str]()
-        for one in events:
-            match one.event:
-                case (
-                    MemoryStored(memory_id=memory_id)
-                    | MemoryEvolved(memory_id=memory_id)
-                    | MemoryEdited(memory_id=memory_id)
-                ):
-                    lacking.add(memory_id)
-                case MemoryEmbedded(memory_id=memory_id):
-                    lacking.discard(memory_id)
-                case _:
-                    pass
-        return bool(lacking)
+        last = {
+            one.event.memory_id: one.event
+            for one in events
+            if isinstance(one.event, MemoryStored | MemoryEvolved | MemoryEdited | MemoryEmbedded)
+        }
+        return not all(isinstance(event, MemoryEmbedded) for event in last.values())
 
     def is_due(self) -> bool:
         """Say whether it was told to look, there is another model than at the last sweep, or it is time to

@@ -150,14 +150,6 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
         return None
 
 
-class Related(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge in an answer."""
-
-    memory_id: str
-    similarity: float
-    edge_type: str
-
-
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a store: the memory that now holds the content, new or not.
 
@@ -172,7 +164,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     memory_id: str
     outcome: Literal["stored", "duplicate", "evolved"]
     position: Position = 0
-    related: tuple[Related, ...] = ()
+    related: tuple[Relation, ...] = ()
     contradicts: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
     may_replace: tuple[Replaceable, ...] = ()
@@ -425,9 +417,7 @@ def _new(
     answer = Stored(
         memory_id=stored.memory_id,
         outcome="stored",
-        related=tuple(
-            Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related
-        ),
+        related=related,
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,

@@ -110,12 +110,6 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
             and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
         )
 
-    def pieces(self, *, has_parts: bool = False) -> list[bytes]:
-        """Return runs of bytes by which a file that holds it is recognised; or one with what was made of
-        it, which others may say, too.
-        """
-        return self.sought.wordings.pieces(has_runs=has_parts)
-
     @property
     def text_hashes(self) -> set[str]:
         """Under which the cache may have vectors of what is erased: those that events name, and those of

@@ -342,7 +342,7 @@ class Erasing:
         """Take what was erased out of the views, caches and files that are made of the log; return the
         views that have to be built again.
         """
-        services, pieces = self._services, found.pieces(has_parts=True)
+        services, pieces = self._services, found.sought.wordings.pieces(has_runs=True)
         checkpoints = services.views.driver.checkpoints
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
@@ -384,17 +384,17 @@ class Erasing:
         position: Position = 0,
         rebuilt: Sequence[str] = (),
     ) -> Erased:
+        wordings = found.sought.wordings
         look = partial(
             files_that_hold,
             self._home,
             self._services.skills.folders,
-            found.pieces(),
-            found.pieces(has_parts=True),
+            wordings.pieces(),
+            wordings.pieces(has_runs=True),
             is_done=not request.dry_run,
         )
         left = await anyio.to_thread.run_sync(look)
         names = [] if request.text is None else await self._services.log.names_with(request.text.strip())
-        wordings = found.sought.wordings
         return Erased(
             memory_id=request.memory_id,
             dry_run=request.dry_run,

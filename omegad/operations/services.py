@@ -13,9 +13,10 @@ from omegad.agents.spool import Spool
 from omegad.embedding.jobs import Urgency
 from omegad.embedding.passages import Embedded
 from omegad.index.served import ServedIndex
-from omegad.log.decision import Decision, DecisionState, Proposal
+from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.verifying import LogReport
+from omegad.requests.command import Acknowledged
 from omegad.requests.method import Moment, RequestContext, Services
 from omegad.runtime import pausing
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
@@ -134,7 +135,11 @@ class DaemonServices(Services):
         """Append an event that nobody waits for."""
         assert isinstance(event, Event)
         new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
-        self.behind(Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace))
+        decision = Decision(events=(new,), answer=Acknowledged())
+        proposal = Proposal(
+            decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace
+        )
+        self.behind(proposal)
 
     def behind(self, proposal: Proposal) -> None:
         """Have something appended that nobody waits for; a log that cannot take it is a warning."""
@@ -147,11 +152,3 @@ class DaemonServices(Services):
 def _tell_degraded(error: Exception, bound_s: float, tell: Callable[..., object]) -> None:
     reason = f"the model took longer than {bound_s} s" if isinstance(error, TimeoutError) else str(error)
     tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
-
-
-class _Nothing(msgspec.Struct, frozen=True):
-    """Nobody waits for the answer."""
-
-
-def _as_it_is(new: NewEvent, _state: DecisionState, _now_us: int) -> Decision:
-    return Decision(events=(new,), answer=_Nothing())

@@ -86,15 +86,10 @@ class RecordIdentity(Command, frozen=True, kw_only=True, tag="identity.record"):
     ) = None
 
 
-class PreparedIdentity(msgspec.Struct, frozen=True):
-    """What a file is to say, and the files as they are."""
-
-    content: str | None
-    files: list[IdentityFile]
-
-
-async def prepare(services: Services, command: RecordIdentity, context: RequestContext) -> PreparedIdentity:
-    """Check and clean what a file says; raises `Invalid`."""
+async def prepare(
+    services: Services, command: RecordIdentity, context: RequestContext
+) -> tuple[str | None, list[IdentityFile]]:
+    """Check and clean what a file is to say, and read the files as they are; raises `Invalid`."""
     size = len((command.content or "").encode())
     if size > BYTES_MAX:
         raise Invalid(
@@ -106,24 +101,26 @@ async def prepare(services: Services, command: RecordIdentity, context: RequestC
     known = await services.look(
         lambda connection, _: files(connection), at_least=at_least, names=("identity",)
     )
-    return PreparedIdentity(content, known)
+    return content, known
 
 
 def record(
-    command: RecordIdentity, prepared: PreparedIdentity, _state: DecisionState, _now_us: int
+    command: RecordIdentity,
+    prepared: tuple[str | None, list[IdentityFile]],
+    _state: DecisionState,
+    _now_us: int,
 ) -> Decision:
     """Decide a change; what a file says already is none. Raises `Refused` for more files than there may
     be.
     """
-    before = next((one for one in prepared.files if one.file == command.file), None)
-    if prepared.content == (None if before is None else before.content):
+    content, known = prepared
+    before = next((one for one in known if one.file == command.file), None)
+    if content == (None if before is None else before.content):
         return Decision(answer=Acknowledged(position=0 if before is None else before.position))
-    if before is None and len(prepared.files) >= FILES_MAX:
+    if before is None and len(known) >= FILES_MAX:
         raise Refused(f"the identity has {FILES_MAX} files already", hint="put it into one of them")
-    digest = None if prepared.content is None else sha256(prepared.content.encode()).hexdigest()
-    event = IdentityChanged(
-        file=command.file, content=prepared.content, sha256=digest, revision=command.revision
-    )
+    digest = None if content is None else sha256(content.encode()).hexdigest()
+    event = IdentityChanged(file=command.file, content=content, sha256=digest, revision=command.revision)
     return Decision(events=(NewEvent(event=event),), answer=Acknowledged())
 
 

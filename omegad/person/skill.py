@@ -9,7 +9,6 @@ from functools import cache, partial
 from importlib import resources
 from typing import Annotated, Literal, NamedTuple
 
-import msgspec
 from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
@@ -121,15 +120,9 @@ class SkillOutcome(Acknowledged, frozen=True):
     confirmation: str
 
 
-class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """A lesson as it stands in the file, or why it does not, and what is said of it."""
-
-    lesson: str
-    reason: FailureReason | None
-    confirmation: str
-
-
-async def prepare(services: Services, command: ImproveSkill, _context: RequestContext) -> Noted:
+async def prepare(
+    services: Services, command: ImproveSkill, _context: RequestContext
+) -> SkillImproved | SkillImproveFailed:
     """Write the file, which comes to the same however often it is done: an outcome that was not recorded
     is found again.
     """
@@ -137,25 +130,21 @@ async def prepare(services: Services, command: ImproveSkill, _context: RequestCo
     reason = await services.reach(
         partial(improve, services.skills.folders, command.skill, lesson), str(services.skills.folders[0])
     )
-    return Noted(
-        lesson=lesson,
-        reason=reason,
-        confirmation=confirmation(services.skills.language, command.skill, lesson, reason),
-    )
+    said = confirmation(services.skills.language, command.skill, lesson, reason)
+    known = {"skill": command.skill, "lesson": lesson, "confirmation": said}
+    return SkillImproved(**known) if reason is None else SkillImproveFailed(**known, reason=reason)
 
 
-def record(command: ImproveSkill, noted: Noted, _state: DecisionState, _now_us: int) -> Decision:
+def record(
+    command: ImproveSkill, became: SkillImproved | SkillImproveFailed, _state: DecisionState, _now_us: int
+) -> Decision:
     """Record what became of a lesson."""
-    known = {"skill": command.skill, "lesson": noted.lesson, "confirmation": noted.confirmation}
-    event = (
-        SkillImproved(**known) if noted.reason is None else SkillImproveFailed(**known, reason=noted.reason)
-    )
+    reason = became.reason if isinstance(became, SkillImproveFailed) else None
     answer = SkillOutcome(
-        outcome="failed" if noted.reason else "improved", reason=noted.reason, confirmation=noted.confirmation
+        outcome="failed" if reason else "improved", reason=reason, confirmation=became.confirmation
     )
-    return Decision(
-        events=(NewEvent(event=event, session_id=command.session_id, project=command.project),), answer=answer
-    )
+    new = NewEvent(event=became, session_id=command.session_id, project=command.project)
+    return Decision(events=(new,), answer=answer)
 
 
 def react(recorded: RecordedEvent, _reader: Reader) -> Iterator[ImproveSkill]:

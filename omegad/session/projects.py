@@ -50,7 +50,7 @@ def locations_of(paths: Iterable[str], folder: str | None) -> list[Location | No
 
     A path may begin with the person's folder (`~/`), or be a URI (`file://`).
     """
-    known: dict[Path, Found] = {}
+    known: dict[Path, Location] = {}
     return [_location(Path(folder or "", _plain(path)), known) for path in paths]
 
 
@@ -110,17 +110,7 @@ def _plain(path: str) -> str:
     return path
 
 
-class Found(NamedTuple):
-    """Where a folder is: the common folder of git and the work tree, both "" outside git, and its path
-    there.
-    """
-
-    repository: str
-    worktree: str
-    path: Path
-
-
-def _location(path: Path, known: dict[Path, Found]) -> Location | None:
+def _location(path: Path, known: dict[Path, Location]) -> Location | None:
     whole = str(path)
     if not path.is_absolute() or "\0" in whole or len(whole) > PATH_CHARACTERS:
         return None
@@ -131,19 +121,19 @@ def _location(path: Path, known: dict[Path, Found]) -> Location | None:
             known[path.parent] = _found(path.parent.resolve())
     except (OSError, RuntimeError):  # links that lead to each other are a RuntimeError before Python 3.13
         return None
-    repository, worktree, within = known[path.parent]
-    return Location(repository, worktree, str(within / path.name))
+    folder = known[path.parent]
+    return folder._replace(path=str(Path(folder.path, path.name)))
 
 
-def _found(folder: Path) -> Found:
+def _found(folder: Path) -> Location:
     for root in (folder, *folder.parents)[:LEVELS_MAX]:
         git = root / ".git"
         if git.is_dir():
-            return Found(str(git), str(root), folder.relative_to(root))
+            return Location(str(git), str(root), str(folder.relative_to(root)))
         if git.is_file():
             # A work tree's, see gitrepository-layout(5), or a submodule's.
             own = root / first_line(str(git)).removeprefix(GITDIR)
             with suppress(FileNotFoundError):
                 own /= first_line(str(own / "commondir"))
-            return Found(str(own.resolve()), str(root), folder.relative_to(root))
-    return Found("", "", folder)
+            return Location(str(own.resolve()), str(root), str(folder.relative_to(root)))
+    return Location("", "", str(folder))
