@@ -315,9 +315,9 @@ def _reopened(task: TaskState, reason: str, state: DecisionState) -> TaskReopene
 def _changed(
     task: TaskState, event: Event, session_id: str | None, status: str, owner: str | None = None
 ) -> Decision:
-    new = NewEvent(event=event, session_id=session_id, project=task.project)
     return Decision(
-        events=(new,), answer=TaskAnswer(task_id=task.task_id, status=status, owner=owner or task.owner)
+        events=(NewEvent(event=event, session_id=session_id, project=task.project),),
+        answer=TaskAnswer(task_id=task.task_id, status=status, owner=owner or task.owner),
     )
 
 

@@ -173,9 +173,9 @@ def count(connection: Connection, embedder_id: str | None, after: int = 0, fille
     Those are stored after *after* and have no vectors of the embedder, or have some recorded after
     *filled_to* whose bytes are not at hand.
     """
-    sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})"
     row: tuple[int] = connection.execute(
-        sql, (after, embedder_id or "", embedder_id or "", filled_to)
+        f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})",
+        (after, embedder_id or "", embedder_id or "", filled_to),
     ).fetchone()
     return row[0]
 

@@ -150,11 +150,11 @@ def edge_types_between(
     """Return the types of the edges from one memory to another; where a type is asked for, at most that
     one.
     """
-    sql = (
+    found: list[tuple[EdgeType]] = connection.execute(
         "SELECT edge_type FROM edges WHERE source_id = ?1 AND target_id = ?2 AND coalesce(edge_type = ?3, 1)"
-        " ORDER BY edge_type"
-    )
-    found: list[tuple[EdgeType]] = connection.execute(sql, (*ends, edge_type)).fetchall()
+        " ORDER BY edge_type",
+        (*ends, edge_type),
+    ).fetchall()
     return tuple(row[0] for row in found)
 
 

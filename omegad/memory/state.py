@@ -278,11 +278,11 @@ class Memories(Tables):
         """Return what somebody said that two memories are to each other, "offered" where nobody has answered
         that yet; None where nobody was asked.
         """
-        sql = (
+        row = self._connection.execute(
             "SELECT coalesce(verdict, 'offered') FROM state_conflicts WHERE memory_id IN (?1, ?2) AND"
-            " target_id IN (?1, ?2) ORDER BY verdict IS NULL LIMIT 1"
-        )
-        row = self._connection.execute(sql, (one, other)).fetchone()
+            " target_id IN (?1, ?2) ORDER BY verdict IS NULL LIMIT 1",
+            (one, other),
+        ).fetchone()
         return None if row is None else row[0]
 
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:

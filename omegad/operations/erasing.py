@@ -393,8 +393,6 @@ class Erasing:
             wordings.pieces(has_runs=True),
             is_done=not request.dry_run,
         )
-        left = await anyio.to_thread.run_sync(look)
-        names = [] if request.text is None else await self._services.log.names_with(request.text.strip())
         return Erased(
             memory_id=request.memory_id,
             dry_run=request.dry_run,
@@ -404,9 +402,9 @@ class Erasing:
             copies=found.copies[:COPIES_TOLD],
             copy_count=len(found.remnants),
             memories=list(found.affected),
-            left=left,
+            left=await anyio.to_thread.run_sync(look),
             rebuilt=list(rebuilt),
-            names=names,
+            names=[] if request.text is None else await self._services.log.names_with(request.text.strip()),
             took_ms=round(1e3 * (time.monotonic() - began), 1),
         )
 

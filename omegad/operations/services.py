@@ -136,10 +136,9 @@ class DaemonServices(Services):
         assert isinstance(event, Event)
         new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
         decision = Decision(events=(new,), answer=Acknowledged())
-        proposal = Proposal(
-            decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace
+        self.behind(
+            Proposal(decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace)
         )
-        self.behind(proposal)
 
     def behind(self, proposal: Proposal) -> None:
         """Have something appended that nobody waits for; a log that cannot take it is a warning."""

@@ -221,9 +221,9 @@ class Hooks(Tables):
         """Return the position of the oldest by which a hook, or a file, is known again; beyond any log
         where there is none.
         """
-        sql = (
+        found: Position = self._connection.execute(
             "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT"
-            " coalesce(min(position), ?1) FROM state_surfaced_files))"
-        )
-        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
+            " coalesce(min(position), ?1) FROM state_surfaced_files))",
+            (END,),
+        ).fetchone()[0]
         return found

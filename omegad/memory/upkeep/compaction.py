@@ -187,7 +187,6 @@ def compactable(
         "now_us": now_us,
         "limit": limit,
     }
-    rows = connection.execute(_COMPACTABLE, values).fetchall()
     return [
         Member(
             memory_id=row[0],
@@ -203,7 +202,7 @@ def compactable(
             referenced_at=row[10],
             week=row[11] and week_of(row[11]),
         )
-        for row in reversed(rows)
+        for row in reversed(connection.execute(_COMPACTABLE, values).fetchall())
     ]
 
 
