@@ -20,11 +20,14 @@ VARIABLE = "OMEGAD_PAUSED"
 SETTING = "paused_folders"
 CONFIGURATION = "config.toml"
 LEVELS_MAX = 64
-KIND, FOLDER = 0o170000, 0o040000
-"""Of a file's mode: what kind it is, and a folder's."""
+KIND, FOLDER, FILE_KIND = 0o170000, 0o040000, 0o100000
+"""Of a file's mode: what kind it is, and that of folders and of files."""
 BYTES_MAX = 1 << 20
-NAMED_MAX, VALUES_MAX = 64, 10_000
+NAMED_MAX, VALUES_MAX = 256, 10_000
 PATH_CHARACTERS = 4_096
+ABOUT = frozenset({"command", "cmd", "path", "file_path", "notebook_path"})
+"""Under which hosts say what a tool is about: a path, or a command whose words may be some."""
+NO_WORD = str.maketrans(dict.fromkeys("\"'`;|&<>()=,", " "))
 
 
 def until(home: str) -> float | None:
@@ -72,9 +75,12 @@ def of_folders(home: str, folders: "Iterable[str]") -> str | None:
     configured = _configured(home)
     if isinstance(configured, str):
         return configured
-    seen = set[tuple[int, int]]()
+    names, seen = set[str](), set[tuple[int, int]]()
     for folder in folders:
         for one in _above(folder):
+            if one in names:
+                continue
+            names.add(one)
             try:
                 found = posix.stat(one)
             except (OSError, ValueError):
@@ -91,38 +97,47 @@ def of_folders(home: str, folders: "Iterable[str]") -> str | None:
 
 
 def named(said: object) -> list[str]:
-    """Return the folders and files that a hook is about, by what its host says of it anywhere that begins
-    as a whole path does; of many in one folder the first.
+    """Return the folders and files that a hook is about, by what its host says of it: what begins as a whole
+    path does, of many in one folder the first, and the words of commands and of paths that begin where the
+    session works.
     """
-    found, values, count = dict[str, str](), [said], 0
+    work = said.get("cwd") if isinstance(said, dict) else None
+    found, values, count = dict[str, str](), [("", said)], 0
     while values and len(found) < NAMED_MAX and count < VALUES_MAX:
-        value = values.pop(0)
+        name, value = values.pop(0)
         count += 1
         if isinstance(value, str):
             if value.startswith("/"):
                 path = value[:PATH_CHARACTERS]
                 found.setdefault(path.rpartition("/")[0], path)
+            if name in ABOUT:
+                for word in value[:PATH_CHARACTERS].translate(NO_WORD).split():
+                    path = _from(work, word.strip("-"))
+                    found.setdefault(path, path)
         elif isinstance(value, dict):
-            values += value.values()
+            values += value.items()
         elif isinstance(value, list):
-            values += value
-    return list(found.values())
+            values += [(name, one) for one in value]
+    return list(found.values())[:NAMED_MAX]
 
 
 def named_in(payload: bytes) -> list[str]:
-    """Return what `named` does, for JSON that nobody has read: its strings that begin as a whole path."""
-    from _json import scanstring  # noqa: PLC0415
+    """Return what `named` does, for JSON that nobody has read; of what is none, its strings that begin as a
+    whole path.
+    """
+    from json import loads  # noqa: PLC0415  hooks ask this where there is no daemon alone
 
-    text, found = payload.decode("utf-8", "replace"), list[str]()
-    start = text.find('"/')
-    while start >= 0 and len(found) < VALUES_MAX:
-        try:
-            path, end = scanstring(text, start + 1)
-        except ValueError:
-            break
-        found.append(path)
-        start = text.find('"/', end - 1)
-    return named(found)
+    try:
+        return named(loads(payload))
+    except (ValueError, RecursionError):
+        return named([part.partition('"')[0] for part in payload.decode("utf-8", "replace").split('"')])
+
+
+def _from(work: object, word: str) -> str:
+    """Return the path that a word names for who works in a folder."""
+    if word.startswith("~/"):
+        return _user_home() + word[1:]
+    return word if word.startswith("/") or not isinstance(work, str) else f"{work}/{word}"
 
 
 def _above(path: str) -> "Iterator[str]":
@@ -146,11 +161,15 @@ def _is_folder(path: str) -> bool:
 
 
 def _is_marked(folder: str) -> bool:
-    """Return whether a folder's own file pauses it. What cannot be read may say so."""
+    """Return whether a folder's own file pauses it. What cannot be read may say so, as a link to nothing."""
     try:
-        said = _read(f"{folder}/{MARKER}")
+        posix.lstat(f"{folder}/{MARKER}")
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True
+    try:
+        said = _read(f"{folder}/{MARKER}")
     except OSError:
         return True
     values = _toml(said)
@@ -200,9 +219,12 @@ def _toml(said: bytes) -> "dict[str, object] | None":
 
 
 def _read(path: str) -> bytes:
-    """Return what a file says. Raises `OSError`."""
+    """Return what a file says. Raises `OSError`, for what is no file or too large as well."""
     file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
     try:
+        found = posix.fstat(file)
+        if found.st_mode & KIND != FILE_KIND or found.st_size > BYTES_MAX:
+            raise OSError(f"{path} is no file, or too large")
         return posix.read(file, BYTES_MAX)
     finally:
         posix.close(file)

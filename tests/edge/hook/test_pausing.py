@@ -1,6 +1,7 @@
 """Of what is paused nothing is kept and nothing told, with the daemon and without, and guards go on."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,21 @@ def test_a_pause_holds_for_hooks_the_spool_and_tools_until_it_ends(
     assert holding(home, HIDDEN) == []
 
 
-@pytest.mark.parametrize("how", ["marker", "broken", "setting", "link", "session"])
+def mark(marker: Path, how: str) -> None:
+    """Make the file that pauses a folder, or one that may, as nobody can tell."""
+    match how:
+        case "pipe":
+            os.mkfifo(marker)
+        case "dangling":
+            marker.symlink_to(marker.with_name("nowhere"))
+        case _:
+            said = {"broken": "paused = tru", "large": "#" * (pausing.BYTES_MAX + 1)}
+            marker.write_text(said.get(how, "paused = true\n"))
+
+
+@pytest.mark.parametrize(
+    "how", ["marker", "broken", "large", "pipe", "dangling", "setting", "link", "session"]
+)
 def test_a_folder_or_a_session_is_paused_and_another_is_not(
     home: Home, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,25 +86,26 @@ def test_a_folder_or_a_session_is_paused_and_another_is_not(
     (hidden / "deep").mkdir(parents=True)
     other.mkdir()
     folder = hidden / "deep"
-    match how:
-        case "marker":
-            (hidden / pausing.MARKER).write_text("paused = true\n")
-        case "broken":
-            (hidden / pausing.MARKER).write_text("paused = tru")
-        case "setting":
-            home.paths.config.write_text(f"paused_folders = ['{hidden}']\n")
-        case "link":
-            home.paths.config.write_text(f"paused_folders = ['{hidden}']\n")
-            folder = tmp_path / "link"
-            folder.symlink_to(hidden / "deep")
-        case _:
-            monkeypatch.setattr("tests.edge.hook.conftest.begin", in_paused_session)
+    if how == "session":
+        monkeypatch.setattr("tests.edge.hook.conftest.begin", in_paused_session)
+    elif how in {"setting", "link"}:
+        home.paths.config.write_text(f"paused_folders = ['{hidden}']\n")
+    else:
+        mark(hidden / pausing.MARKER, how)
+    if how == "link":
+        folder = tmp_path / "link"
+        folder.symlink_to(hidden / "deep")
     for session in ("down", "up"):
         assert tell_all(home, session, folder) == ""
         assert spooled(home) == []
         if how != "session":
             read = {"tool_name": "Read", "tool_input": {"file_path": str(folder / "notes.md")}}
             fire(home, "PostToolUse", f"{session}-2", **read, tool_response=HIDDEN, cwd=str(other))
+            for command in ("cat ../hidden/a.md", f"grep -r x --dir={hidden}", "cd ../hidden; make"):
+                ran = {"tool_name": "Bash", "tool_input": {"command": command}}
+                fire(home, "PostToolUse", f"{session}-2", **ran, tool_response=HIDDEN, cwd=str(other))
+            looked = {"tool_name": "Grep", "tool_input": {"pattern": "x", "path": "../hidden"}}
+            fire(home, "PostToolUse", f"{session}-2", **looked, tool_response=HIDDEN, cwd=str(other))
             assert spooled(home) == []
         if session == "down":
             home.start()
