@@ -85,11 +85,6 @@ class _Graph:
         content = struct.pack(f"<{len(values)}q", *values)
         self.constants[name] = onnx_file.tensor(name, INT64, (len(values),), content)
 
-    def zeros(self, count: int) -> str:
-        name = f"zeros_{count}"
-        self.constants[name] = onnx_file.tensor(name, INT8, (count,), bytes(count))
-        return name
-
     def weight(self, name: str, *shape: int) -> str:
         """Point at a published tensor; raises `Invalid` unless it is float32 of exactly that shape."""
         tensor = self._tensors.get(name)
@@ -165,7 +160,10 @@ def _layer(graph: _Graph, config: Config, prefix: str, hidden: str) -> str:
     context = _attention(graph, size, prefix + "attention.self.", hidden)
     attended = _linear(graph, [prefix + "attention.output.dense"], context, size, size)
     middle = _norm(graph, config, prefix + "attention.output.", graph.node("Add", attended, hidden))
-    wide = _gelu(graph, _linear_by_token(graph, prefix + "intermediate.dense", middle, size, inner))
+    wide = _linear_by_token(graph, prefix + "intermediate.dense", middle, size, inner)
+    # GELU: x (1 + erf(x / √2)) / 2, written in the order that runtimes recognise as one operation.
+    bell = graph.node("Add", graph.node("Erf", graph.node("Div", wide, "sqrt_two")), "one")
+    wide = graph.node("Mul", graph.node("Mul", wide, bell), "half")
     narrow = _linear_by_token(graph, prefix + "output.dense", wide, inner, size)
     return _norm(graph, config, prefix + "output.", graph.node("Add", narrow, middle))
 
@@ -206,12 +204,14 @@ def _product(graph: _Graph, names: list[str], value: str, shape: tuple[int, int]
     has a scale: what one of its numbers stands for.
     """
     values, scales = [], []
+    zeros = f"zeros_{shape[0]}"
     for name in names:
         matrix = graph.weight(name + ".weight", *shape)
+        graph.constants[zeros] = onnx_file.tensor(zeros, INT8, (shape[0],), bytes(shape[0]))
         high = graph.node("ReduceMax", matrix, axes=[-1], keepdims=0)
         low = graph.node("Neg", graph.node("ReduceMin", matrix, axes=[-1], keepdims=0))
         scale = graph.node("Div", graph.node("Max", high, low, "least"), "int8_max")
-        values.append(graph.node("QuantizeLinear", matrix, scale, graph.zeros(shape[0]), axis=0))
+        values.append(graph.node("QuantizeLinear", matrix, scale, zeros, axis=0))
         scales.append(scale)
     matrix = graph.node("Transpose", _joined(graph, values), perm=[1, 0])
     inputs = [value, matrix, _joined(graph, scales), *(["", *bias] if bias else [])]
@@ -227,9 +227,3 @@ def _norm(graph: _Graph, config: Config, prefix: str, value: str) -> str:
         graph.weight(f"{prefix}LayerNorm.{part}", config.hidden_size) for part in ("weight", "bias")
     )
     return graph.node("LayerNormalization", value, scale, shift, axis=-1, epsilon=config.layer_norm_eps)
-
-
-def _gelu(graph: _Graph, value: str) -> str:
-    """GELU: x (1 + erf(x / √2)) / 2, written in the order that runtimes recognise as one operation."""
-    bell = graph.node("Add", graph.node("Erf", graph.node("Div", value, "sqrt_two")), "one")
-    return graph.node("Mul", graph.node("Mul", value, bell), "half")

@@ -124,8 +124,7 @@ class Embedder:
         Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or
         `ShuttingDown`; the first two at once where that is known beforehand.
         """
-        manifest = self._require()
-        return await self._compute(canonical(manifest.query_prefix + text), urgency)
+        return await self._compute(canonical(self._require().query_prefix + text), urgency)
 
     def begin_query(self, text: str) -> Job | None:
         """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or
@@ -159,10 +158,12 @@ class Embedder:
             await anyio.to_thread.run_sync(self._renew, limiter=limiter)
             while True:
                 job = await self._next_job(limiter)
-                with job.certain_to_finish():
+                try:
                     # Only this task waits for the thread, so that no cancelled request can leave it alone
                     # with the session.
                     job.finish(await anyio.to_thread.run_sync(self._settle, job, limiter=limiter))
+                finally:
+                    job.finish(ShuttingDown())  # unless it is
         finally:
             self._closed = True
             self._session = None
@@ -189,11 +190,12 @@ class Embedder:
             return await job.result()
 
     async def _next_job(self, limiter: anyio.CapacityLimiter) -> Job:
-        if self._session is None:
-            return await self._queue.next()
-        with anyio.move_on_after(self._idle_unload_s):
-            return await self._queue.next()
-        await anyio.to_thread.run_sync(self._unload, limiter=limiter)
+        if self._session is not None:
+            with anyio.move_on_after(self._idle_unload_s):
+                return await self._queue.next()
+            self._session = None
+            await anyio.to_thread.run_sync(allocator.give_back, limiter=limiter)
+            log.info("embedding.unloaded")
         return await self._queue.next()
 
     def _settle(self, job: Job) -> bytes | OmegadError:
@@ -234,12 +236,11 @@ class Embedder:
         return vector
 
     def _embed(self, text: str) -> bytes:
-        session = self._session = self._session or self._loaded()
-        vector = session.embed(text)
+        self._session = self._session or self._loaded()
+        vector = self._session.embed(text)
         self._embedded += 1
-        if (
-            self._embedded % TRIM_EVERY == 1
-        ):  # loading the model leaves much behind, and texts of many lengths leave gaps
+        # Loading the model leaves much behind, and texts of many lengths leave gaps.
+        if self._embedded % TRIM_EVERY == 1:
             allocator.give_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
@@ -271,21 +272,15 @@ class Embedder:
         log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))
         return session
 
-    def _unload(self) -> None:
-        self._session = None
-        allocator.give_back()
-        log.info("embedding.unloaded")
-
     def _require(self) -> Manifest:
-        manifest = self._find()
-        if manifest is None:
-            if self._choice == "none":
-                raise ModelMissing(
-                    "the setting `model` is none; search works on full text alone",
-                    hint="set it to auto and restart",
-                )
-            raise ModelMissing
-        return manifest
+        if manifest := self._find():
+            return manifest
+        if self._choice == "none":
+            raise ModelMissing(
+                "the setting `model` is none; search works on full text alone",
+                hint="set it to auto and restart",
+            )
+        raise ModelMissing
 
     def _find(self) -> Manifest | None:
         """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an

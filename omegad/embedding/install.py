@@ -37,10 +37,11 @@ from omegad.embedding.catalogue import (
 )
 from omegad.embedding.fetch import Progress, fetch, sha256_of
 from omegad.runtime.errors import Invalid, ModelFailed, StorageFull, Unavailable
+from omegad.storage.own_files import sync
 
 FETCHED = 0.8  # the share of an installation that is over when the files are there
-TRIAL_S = 600.0
-REFUSED = 2  # what the trial exits with where the files are at fault
+CHECK_S = 600.0
+REFUSED = 2  # what the check exits with where the files are at fault
 NOT_WORKING = "the model does not work here"
 PACKAGE_ROOT = Path(__file__).parents[2]
 
@@ -55,9 +56,8 @@ class Installation(msgspec.Struct, frozen=True):
 
 def known(name: str) -> Model:
     """Return the catalogue's model of that name; raises `Invalid`, naming those there are."""
-    for model in ALL:
-        if model.name == name:
-            return model
+    if model := next((model for model in ALL if model.name == name), None):
+        return model
     raise Invalid(f"no model is called {name!r}", hint=f"there are: {', '.join(model.name for model in ALL)}")
 
 
@@ -75,7 +75,7 @@ def install(
     What another version of omegad installed is made anew from the published files that it has.
 
     Blocks, for minutes on a slow network. Raises `Unavailable` (source or disk), `StorageFull`, `ModelFailed`
-    (a hash, the trial) or `Invalid` (files that are no model omegad can use); what was installed before
+    (a hash, the check) or `Invalid` (files that are no model omegad can use); what was installed before
     then still is.
     """
     target = folder_of(models_dir, model.name)
@@ -90,8 +90,9 @@ def install(
             ):
                 progress(f"{model.name} is installed already", 1.0)
                 return Installation(there, was_there=True)
-            _remove_leftovers(models_dir, model.name)
-            with tempfile.TemporaryDirectory(dir=models_dir, prefix=_prefix(model.name)) as name:
+            for leftover in models_dir.glob(f".{model.name}-*"):  # of installations that were killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=models_dir, prefix=f".{model.name}-") as name:
                 fresh = Path(name) / model.name
                 fresh.mkdir()
                 origin = source or (there.source if there else model.source)
@@ -117,7 +118,12 @@ def renew(manifest: Manifest, models_dir: Path) -> None:
 def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> Manifest:
     progress("verifying", FETCHED)
     files = {name: _record(folder / name) for name in PUBLISHED}
-    _verify(model, files)
+    for name, expected in model.sha256.items():
+        if files[name].sha256 != expected:
+            raise ModelFailed(
+                f"{name} is not {model.name}'s: its sha256 is {files[name].sha256}",
+                hint="get the published files again",
+            )
     progress("building the graph", 0.9)
     build(folder)
     files[GRAPH] = _record(folder / GRAPH)
@@ -136,7 +142,7 @@ def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> 
     )
     progress("trying it", 0.95)
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    _try(folder)
+    _check(folder)
     return manifest
 
 
@@ -144,44 +150,31 @@ def _record(path: Path) -> FileRecord:
     return FileRecord(sha256_of(path), path.stat().st_size)
 
 
-def _verify(model: Model, files: dict[str, FileRecord]) -> None:
-    for name, expected in model.sha256.items():
-        if files[name].sha256 != expected:
-            raise ModelFailed(
-                f"{name} is not {model.name}'s: its sha256 is {files[name].sha256}",
-                hint="get the published files again",
-            )
-
-
-def _try(folder: Path) -> None:
-    """Embed with the model in another process, so that the libraries it needs leave no memory behind."""
+def _check(folder: Path) -> None:
+    """Check the model in another process, so that the libraries it needs leave no memory behind."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))
     }
-    command = [sys.executable, "-P", "-m", "omegad.embedding.trial", str(folder)]
+    command = [sys.executable, "-P", "-m", "omegad.embedding.check", str(folder)]
     try:
         done = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=TRIAL_S, check=False, env=environment
+            command, capture_output=True, text=True, timeout=CHECK_S, check=False, env=environment
         )
     except subprocess.TimeoutExpired as error:
-        raise ModelFailed(f"{NOT_WORKING}: no end after {TRIAL_S:.0f} s") from error
-    reason = done.stderr.strip().splitlines()
+        raise ModelFailed(f"{NOT_WORKING}: no end after {CHECK_S:.0f} s") from error
+    if done.returncode == 0:
+        return
+    reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
     if done.returncode == REFUSED:
-        raise Invalid(
-            f"{NOT_WORKING}: {reason[-1] if reason else 'no reason given'}",
-            hint="use the float32 files as the model's makers publish them",
-        )
-    if done.returncode != 0:
-        raise ModelFailed(
-            f"{NOT_WORKING}: {reason[-1] if reason else f'exit status {done.returncode}'}",
-            hint="`omegad doctor` checks the installation",
-        )
+        hint = "use the float32 files as the model's makers publish them"
+        raise Invalid(f"{NOT_WORKING}: {reason}", hint=hint)
+    raise ModelFailed(f"{NOT_WORKING}: {reason}", hint="`omegad doctor` checks the installation")
 
 
 def _put_in_place(fresh: Path, target: Path, replaced: Path) -> None:
     """Swap the folders. What is replaced stays readable to a daemon that has it open, until that lets go."""
     for path in [*fresh.iterdir(), fresh]:
-        _sync(path)
+        sync(path)
     if target.exists():
         target.rename(replaced)
     try:
@@ -190,15 +183,7 @@ def _put_in_place(fresh: Path, target: Path, replaced: Path) -> None:
         if replaced.exists():
             replaced.rename(target)
         raise
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(target.parent)
 
 
 def _whole(folder: Path) -> Manifest | None:
@@ -221,16 +206,6 @@ def _holds_the_same(source: Source, manifest: Manifest) -> bool:
         (folder / name).is_file() and sha256_of(folder / name) == manifest.files[name].sha256
         for name in PUBLISHED
     )
-
-
-def _prefix(name: str) -> str:
-    return f".{name}-"
-
-
-def _remove_leftovers(models_dir: Path, name: str) -> None:
-    """Clear what killed installations left; only for who holds the lock."""
-    for leftover in models_dir.glob(f"{_prefix(name)}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import anyio
 
-from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown
+from omegad.runtime.errors import OmegadError, Overloaded
 from omegad.runtime.precedence import HOOKS
 
 WAITING_MAX = 1024  # of each urgency, so that a backlog never keeps a query out
@@ -56,17 +56,9 @@ class Job:
                 self._outcome.set_result(outcome)
 
     def finish(self, outcome: bytes | OmegadError) -> None:
-        """Wake all who wait, on the event loop."""
+        """Wake all who wait, on the event loop; the first outcome stays."""
         self.settle(outcome)
         self._done.set()
-
-    @contextmanager
-    def certain_to_finish(self) -> Iterator[None]:
-        """Finish the job even where the block, which should, is cancelled."""
-        try:
-            yield
-        finally:
-            self.finish(ShuttingDown())
 
 
 class JobQueue:
@@ -110,13 +102,8 @@ class JobQueue:
             return None
         # The least urgent of those who have waited long enough goes first, since it waited for the others as
         # well.
-        chosen = next(
-            (
-                urgency
-                for urgency in reversed(waiting)
-                if self._passed_over[urgency] >= PASSED_OVER_MAX[urgency] > 0
-            ),
-            waiting[0],
+        chosen = max(
+            (one for one in waiting if self._passed_over[one] >= PASSED_OVER_MAX[one] > 0), default=waiting[0]
         )
         self._passed_over[chosen] = 0
         for urgency in waiting:

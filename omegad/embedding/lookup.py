@@ -10,15 +10,10 @@ from typing import Self
 
 import structlog
 
-from omegad.embedding.cache import Key, VectorCache, identity
+from omegad.embedding.cache import VectorCache, identity
 from omegad.runtime.errors import OmegadError, StorageCorrupt
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import Connection, sqlite
-
-_GET = "SELECT vector FROM vectors WHERE text_hash = ? AND embedder_id = ?"
-
-_UNREADABLE = (OmegadError, sqlite.Error)
-"""What may be raised where a file is damaged, cannot be opened, or is so fresh that it has no table yet."""
 
 _log = structlog.get_logger(__name__)
 
@@ -28,73 +23,35 @@ class FileLookup:
 
     def __init__(self, path: Path) -> None:
         """Read what is in *path*, which need not be there, nor be a cache."""
-        self._connection: Connection | None = None
-        try:
-            with translated(path.name):
-                self._connection = open_reader(path) if path.exists() else None
-        except _UNREADABLE as error:
-            _log.warning("embedding.lookup_failed", error=str(error))
+        self._path = path
+        self._turn = threading.Lock()
+        self._known: tuple[Connection, tuple[int, int]] | None = None
+        self._unreadable: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        if self._connection:
-            self._connection.close()
+        self.close()
 
     def find(self, embedder_id: str, text_hash: str) -> bytes | None:
         """Return a vector, None where it is not cached, or the cache cannot be read."""
-        try:
-            with translated():
-                row = (
-                    self._connection.execute(_GET, (text_hash, embedder_id)).fetchone()
-                    if self._connection
-                    else None
-                )
-        except _UNREADABLE as error:
-            _log.warning("embedding.lookup_failed", error=str(error))
-            self.__exit__()
-            self._connection = None
+        file = identity(self._path)
+        if file is None or file == self._unreadable:
             return None
-        return row[0] if row else None
-
-
-class VectorLookup:
-    """Finds cached vectors by embedder id and text hash."""
-
-    def __init__(self, cache: VectorCache) -> None:
-        """Read what *cache* has written, and what it has not written yet."""
-        self._cache = cache
-        self._turn = threading.Lock()
-        self._known: tuple[Connection, tuple[int, int]] | None = None
-        self._latest: tuple[Key, bytes] | None = None
-
-    def find(self, embedder_id: str, text_hash: str) -> bytes | None:
-        """Return a vector, None where it is not cached. The latest is remembered, since one event often
-        asks for it twice.
-        """
-        key = (embedder_id, text_hash)
-        if (latest := self._latest) and latest[0] == key:
-            return latest[1]
-        vector = self._cache.unwritten.get(key) or self._read(key)
-        if vector is not None:
-            self._latest = key, vector
-        return vector
-
-    def _read(self, key: Key) -> bytes | None:
-        embedder_id, text_hash = key
-        file = identity(self._cache.path)
-        if file is None:
-            return None
+        sql = "SELECT vector FROM vectors WHERE text_hash = ? AND embedder_id = ?"
         with self._turn:
             try:
                 with translated():
-                    row = self._connection(file).execute(_GET, (text_hash, embedder_id)).fetchone()
-            except _UNREADABLE as error:
+                    if self._known is None or self._known[1] != file:
+                        self.close()
+                        self._known = open_reader(self._path), file
+                    row = self._known[0].execute(sql, (text_hash, embedder_id)).fetchone()
+            # The file is damaged, cannot be opened, or is so fresh that it has no table yet.
+            except (OmegadError, sqlite.Error) as error:
                 _log.warning("embedding.lookup_failed", error=str(error))
                 self.close()
-                if isinstance(error, StorageCorrupt):
-                    self._cache.report(file, error)
+                self._failed(file, error)
                 return None
         return row[0] if row else None
 
@@ -104,9 +61,32 @@ class VectorLookup:
             self._known[0].close()
             self._known = None
 
-    def _connection(self, file: tuple[int, int]) -> Connection:
-        """Return the connection, a new one where another file has taken the name."""
-        if self._known is None or self._known[1] != file:
-            self.close()
-            self._known = open_reader(self._cache.path), file
-        return self._known[0]
+    def _failed(self, file: tuple[int, int], _error: Exception) -> None:
+        self._unreadable = file
+
+
+class VectorLookup(FileLookup):
+    """Finds cached vectors by embedder id and text hash."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        """Read what *cache* has written, and what it has not written yet."""
+        super().__init__(cache.path)
+        self._cache = cache
+        self._latest: tuple[tuple[str, str], bytes] | None = None
+
+    def find(self, embedder_id: str, text_hash: str) -> bytes | None:
+        """Return a vector, None where it is not cached. The latest is remembered, since one event often
+        asks for it twice.
+        """
+        key = (embedder_id, text_hash)
+        if (latest := self._latest) and latest[0] == key:
+            return latest[1]
+        vector = self._cache.unwritten.get(key) or super().find(embedder_id, text_hash)
+        if vector is not None:
+            self._latest = key, vector
+        return vector
+
+    def _failed(self, file: tuple[int, int], error: Exception) -> None:
+        """Leave the file to the cache, which replaces one that is damaged."""
+        if isinstance(error, StorageCorrupt):
+            self._cache.report(file, error)

@@ -8,9 +8,10 @@ no published vocabulary has).
 import re
 import unicodedata
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 READINGS_KEPT = 20_000  # of characters
 LATER = re.compile(
@@ -49,12 +50,10 @@ class Normalizer(msgspec.Struct, frozen=True, tag_field="type", tag="BertNormali
             return " "
         if category in {"Cc", "Cf", "Co"} or char == "\ufffd":
             return ""
+        read = char
         if self.strip_accents or (self.strip_accents is None and self.lowercase):
             read = "".join(each for each in unicodedata.normalize("NFD", char) if _category(each) != "Mn")
-        else:
-            read = char
-        if self.lowercase:
-            read = read.lower()
+        read = read.lower() if self.lowercase else read
         if CHINESE.match(char):
             return f" {read} "
         return "".join(f" {each} " if _category(each)[0] == "P" else each for each in read)
@@ -116,16 +115,8 @@ class Named(msgspec.Struct, frozen=True):
     id: str
 
 
-class First(msgspec.Struct, frozen=True):
-    """A token in a template."""
-
-    token: Named = msgspec.field(name="SpecialToken")
-
-
-class Middle(msgspec.Struct, frozen=True):
-    """The text in a template."""
-
-    text: Named = msgspec.field(name="Sequence")
+Token = Annotated[dict[Literal["SpecialToken"], Named], Meta(min_length=1)]
+Text = Annotated[dict[Literal["Sequence"], Named], Meta(min_length=1)]
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -137,13 +128,16 @@ class Numbers(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True, tag_field="type", tag="TemplateProcessing"):
     """The tokens around a text, as a pattern."""
 
-    single: tuple[First, Middle, First]
+    single: tuple[Token, Text, Token]
     special_tokens: dict[str, Numbers]
 
     def ends(self) -> tuple[int, int]:
         """Return the first and the last token."""
         first, _text, last = self.single
-        return self.special_tokens[first.token.id].ids[0], self.special_tokens[last.token.id].ids[0]
+        return (
+            self.special_tokens[first["SpecialToken"].id].ids[0],
+            self.special_tokens[last["SpecialToken"].id].ids[0],
+        )
 
 
 class Vocabulary(msgspec.Struct, frozen=True, tag_field="type", tag="WordPiece"):

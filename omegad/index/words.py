@@ -172,8 +172,12 @@ def completed(connection: Connection, words: Words, names: Collection[str]) -> W
     What is asked for by the beginning of its name (`evt_1PQ`) is so found; a term that begins nothing stays
     as it is.
     """
-    chosen = [_completed(connection, term) if terms.text_of(term) in names else term for term in words.terms]
-    return _any(tuple(dict.fromkeys(chosen)))
+    chosen = dict[str, None]()
+    for term in words.terms:
+        is_name = terms.text_of(term) in names and not _count(connection, term, 1)
+        begins = terms.beginning(term) if is_name else None
+        chosen[begins if begins and _count(connection, begins, 1) else term] = None
+    return _any(tuple(chosen))
 
 
 def counts(connection: Connection, words: Words) -> dict[str, int]:
@@ -245,11 +249,6 @@ def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, 
 
 def _any(terms: tuple[str, ...]) -> Words:
     return Words(" OR ".join(terms), terms)
-
-
-def _completed(connection: Connection, term: str) -> str:
-    beginning = None if _count(connection, term, 1) else terms.beginning(term)
-    return beginning if beginning and _count(connection, beginning, 1) else term
 
 
 def _count(connection: Connection, term: str, most: int) -> int:

@@ -243,8 +243,28 @@ def examine(
         connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us
     )
     findings = [
-        *map(_contradiction, clusters),
-        *(_rests(*map(str, row)) for row in rows(_RESTS_ON)),
+        *(
+            Finding(
+                rule="contradiction",
+                ids=cluster[:IDS_MAX],
+                count=len(cluster),
+                text=f"which of these holds: {', '.join(cluster[:IDS_MAX])}?",
+                settle=f"omegad memory supersede {cluster[1]} {cluster[0]}",
+            )
+            for cluster in clusters
+        ),
+        *(
+            Finding(
+                rule="rests_on",
+                ids=(memory, basis),
+                count=1,
+                text=f"{memory} rests on {basis}, which is {why}",
+                settle=f"omegad thesis retract {thesis} {evidence}"
+                if thesis
+                else f"omegad memory unlink {memory} {basis}",
+            )
+            for memory, basis, why, thesis, evidence in (map(str, row) for row in rows(_RESTS_ON))
+        ),
         *(
             _thesis(one, unsaid.get(one.thesis_id))
             for one in held
@@ -262,7 +282,26 @@ def examine(
             for asked, count, _ in vain
         ),
         *_calibration(connection, project),
-        *_gaps(rows(_SPARSE), rows(_UNDECIDED)),
+        *(
+            _of_one(
+                "gap",
+                entity,
+                count,
+                f"of {entity} only {count} {'thing is' if count == 1 else 'things are'} known",
+                f"omegad store --entity-id {shlex.quote(str(entity))} …",
+            )
+            for entity, count in rows(_SPARSE)
+        ),
+        *(
+            _of_one(
+                "gap",
+                undecided,
+                0,
+                f"{undecided} is worked on, and no decision was kept for 30 days",
+                f"omegad store --project {shlex.quote(str(undecided))} --event-type decision …",
+            )
+            for (undecided,) in rows(_UNDECIDED)
+        ),
         *_many(
             "stale_decision",
             stale,
@@ -305,34 +344,19 @@ def components(edges: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
             yield tuple(members)
 
 
-def _contradiction(cluster: tuple[str, ...]) -> Finding:
-    text = f"which of these holds: {', '.join(cluster[:IDS_MAX])}?"
-    settle = f"omegad memory supersede {cluster[1]} {cluster[0]}"
-    return Finding(rule="contradiction", ids=cluster[:IDS_MAX], count=len(cluster), text=text, settle=settle)
-
-
-def _rests(memory: str, basis: str, why: str, thesis: str, evidence: str) -> Finding:
-    text = f"{memory} rests on {basis}, which is {why}"
-    settle = (
-        f"omegad thesis retract {thesis} {evidence}" if thesis else f"omegad memory unlink {memory} {basis}"
-    )
-    return Finding(rule="rests_on", ids=(memory, basis), count=1, text=text, settle=settle)
-
-
 def _thesis(one: theses.Thesis, unsaid: str | None) -> Finding:
-    how = f"was due on {one.due[:10]}" if one.is_due and one.due else "had no evidence for 60 days"
-    how = how if unsaid is None else f"is said by a memory that is {unsaid}"
+    how = f"is said by a memory that is {unsaid}"
+    if unsaid is None:
+        how = f"was due on {one.due[:10]}" if one.is_due and one.due else "had no evidence for 60 days"
     text = f'thesis "{one.statement[:120]}" {how}: {one.confidence:.2f} ({one.counts})'
     settle = f"omegad thesis resolve {one.thesis_id} yes|no|n/a SOURCE"
     return Finding(rule="thesis", ids=(one.thesis_id, one.memory_id), count=1, text=text, settle=settle)
 
 
 def _calibration(connection: Connection, project: str | None) -> Iterator[Finding]:
+    of_project = f" --project {shlex.quote(project)}" if project else ""
     for score in calibration.by_domain(calibration.scored(connection, "theses", project)):
-        domain, of_project = (
-            score.domain or "no domain",
-            f" --project {shlex.quote(project)}" if project else "",
-        )
+        domain = score.domain or "no domain"
         if (
             score.is_enough
             and score.brier > score.brier_of_base_rate
@@ -341,17 +365,6 @@ def _calibration(connection: Connection, project: str | None) -> Iterator[Findin
             worse = f"Brier {score.brier:.3f}, not {score.brier_of_base_rate:.3f}"
             text = f"predictions about {domain} are worse than always saying the base rate: {worse}"
             yield _of_one("calibration", domain, score.n, text, f"omegad thesis calibration{of_project}")
-
-
-def _gaps(sparse: Rows, undecided: Rows) -> Iterator[Finding]:
-    for entity, count in sparse:
-        settle = f"omegad store --entity-id {shlex.quote(str(entity))} …"
-        things = "thing is" if count == 1 else "things are"
-        yield _of_one("gap", entity, count, f"of {entity} only {count} {things} known", settle)
-    for (project,) in undecided:
-        text = f"{project} is worked on, and no decision was kept for 30 days"
-        settle = f"omegad store --project {shlex.quote(str(project))} --event-type decision …"
-        yield _of_one("gap", project, 0, text, settle)
 
 
 def _of_one(rule: Rule, about: object, count: object, text: str, settle: str) -> Finding:
@@ -380,15 +393,6 @@ def last_report(connection: Connection, now_us: int, project: str | None = None)
     )
     values = {"source": SOURCE, "now_us": now_us, "project": project}
     return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, values)]
-
-
-def is_there_since(connection: Connection, time_us: int) -> bool:
-    """Say whether anything that was stored before a moment, microseconds since 1970, is there."""
-    return bool(
-        connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM memories WHERE created_us < ?)", (time_us,)
-        ).fetchone()[0]
-    )
 
 
 class DismissFinding(Command, frozen=True, kw_only=True, tag="lint.dismiss"):

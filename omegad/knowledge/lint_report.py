@@ -43,7 +43,8 @@ class RecurringLint:
         """Store the report, unless it says what the last one said, or there is nothing to say, or nothing
         was there when the last slot began.
         """
-        if lint.is_there_since(reader.connection, reader.now_us - self.EVERY * 1_000_000):
+        begun_us = reader.now_us - self.EVERY * 1_000_000
+        if reader.connection.execute("SELECT 1 FROM memories WHERE created_us < ?", (begun_us,)).fetchone():
             new, _ = _report(reader.connection, reader.now_us, self._types, None)
             yield from () if new is None else (new,)
 
@@ -153,11 +154,8 @@ def text(report: LintReport, former: dict[str, int]) -> str:
         return f"{name.replace('_', ' ')} {value}" + (f" ({change:+d})" if change else "")
 
     head = "Knowledge report: " + ", ".join(map(figure, Figures.__struct_fields__))
-    more = (
-        [f"and {report.total - len(report.findings)} more: omegad lint --limit 100"]
-        if report.total > len(report.findings)
-        else []
-    )
+    left = report.total - len(report.findings)
+    more = [f"and {left} more: omegad lint --limit 100"] if left else []
     return "\n".join([head, *(f"- {named(one)}" for one in report.findings), *more])
 
 

@@ -79,12 +79,11 @@ def _evidence(
     if command.by == "rule" and state[Theses].has_evidence(thesis.thesis_id, given_id):
         return None
     says_something = touch.side != "mentions"
-    has_said = (
+    is_echo = touch.is_echo or (
         says_something
         and command.by == "rule"
         and state[Theses].has_counted(thesis.thesis_id, thesis.version, command.origin)
     )
-    is_echo = touch.is_echo or has_said
     return ThesisEvidenced(
         thesis_id=thesis.thesis_id,
         version=thesis.version,

@@ -46,11 +46,7 @@ SELECT EXISTS (
       AND r.memory_id IN (SELECT value FROM json_each(?3))
 )
 """
-_EVIDENCE = (
-    "SELECT DISTINCT e.memory_id FROM thesis_evidence AS e WHERE e.thesis_id = ? AND e.side <> 'mentions' AND"
-    " e.retracted IS NULL"
-)
-_ARE_OPEN = "SELECT EXISTS (SELECT 1 FROM theses WHERE outcome IS NULL)"
+
 # Of the memories that state a thesis or speak in one, those in reach; one passage of what is said, any
 # passage of theirs.
 _NEAR = f"""
@@ -68,13 +64,6 @@ CROSS JOIN memory_vectors AS v ON v.memory_id = o.memory_id AND v.embedder_id = 
   AND v.vector IS NOT NULL
 WHERE o.memory_id <> :memory_id GROUP BY 1 HAVING similarity > {DENIED_MIN} ORDER BY similarity DESC, 1
   LIMIT {NEAR_MAX}
-"""
-_HAS_VECTOR = "SELECT EXISTS (SELECT 1 FROM memory_vectors WHERE memory_id = ?)"
-_VECTORS_AT = "SELECT position FROM checkpoints WHERE name = 'vectors'"
-_DENIALS = """
-SELECT e.thesis_id, e.evidence_id FROM thesis_evidence AS e JOIN theses AS t USING (thesis_id, version)
-WHERE t.memory_id = ? AND e.memory_id = ? AND e.side = 'against' AND e.retracted IS NULL AND t.outcome IS NULL
-  ORDER BY 1, 2
 """
 
 
@@ -120,7 +109,7 @@ def stored(connection: Connection, memory_id: str) -> Said | None:
 
 def are_open(connection: Connection) -> bool:
     """Say whether there are theses that something may speak for."""
-    return bool(connection.execute(_ARE_OPEN).fetchone()[0])
+    return connection.execute("SELECT 1 FROM theses WHERE outcome IS NULL LIMIT 1").fetchone() is not None
 
 
 def near(connection: Connection, new: Said, *, is_embedded: bool) -> list[tuple[str, float]]:
@@ -132,8 +121,9 @@ def near(connection: Connection, new: Said, *, is_embedded: bool) -> list[tuple[
     """
     if not are_open(connection):
         return []
-    if is_embedded and not connection.execute(_HAS_VECTOR, (new.memory_id,)).fetchone()[0]:
-        at = connection.execute(_VECTORS_AT).fetchone()
+    has_vector = "SELECT 1 FROM memory_vectors WHERE memory_id = ? LIMIT 1"
+    if is_embedded and connection.execute(has_vector, (new.memory_id,)).fetchone() is None:
+        at = connection.execute("SELECT position FROM checkpoints WHERE name = 'vectors'").fetchone()
         if at is not None and at[0] <= new.position:
             raise Unavailable("the views do not show the vectors of what was said yet")
     values = {
@@ -150,11 +140,7 @@ def effects(connection: Connection, new: Said, near: Iterable[tuple[str, float]]
     project or entity.
     """
     found = (_effect(connection, new, memory_id, similarity) for memory_id, similarity in near)
-    return tuple(
-        effect
-        for effect in found
-        if effect and (effect.similarity > RIPPLE_COSINE or effect.side == "against")
-    )
+    return tuple(one for one in found if one and (one.similarity > RIPPLE_COSINE or one.side == "against"))
 
 
 def _effect(connection: Connection, new: Said, memory_id: str, similarity: float) -> Effect | None:
@@ -167,14 +153,13 @@ def _effect(connection: Connection, new: Said, memory_id: str, similarity: float
     seen = stance(new.content, content)
     is_echo = _is_own(new, session_id) or _was_shown(connection, new, [memory_id])
     rows = connection.execute(_THESES, (memory_id, new.project, new.entity_id)).fetchall()
-    theses = tuple(_touch(connection, new, one, seen) for one in rows)
     return Effect(
         memory_id=memory_id,
         similarity=round(similarity, 6),
         side=_SIDES[seen.side],
         is_echo=seen.side != "unclear" and is_echo,
         kind=seen.kind,
-        theses=theses,
+        theses=tuple(_touch(connection, new, one, seen) for one in rows),
     )
 
 
@@ -200,7 +185,11 @@ def _touch(
             side = "unclear"
     if side == "unclear":
         return Touch(thesis_id=thesis_id, side="mentions", is_echo=False)
-    told = [memory_id, *(other for (other,) in connection.execute(_EVIDENCE, (thesis_id,)))]
+    evidence = """
+    SELECT DISTINCT e.memory_id FROM thesis_evidence AS e
+    WHERE e.thesis_id = ? AND e.side <> 'mentions' AND e.retracted IS NULL
+    """
+    told = [memory_id, *(other for (other,) in connection.execute(evidence, (thesis_id,)))]
     is_echo = _is_own(new, session_id) or _was_shown(connection, new, told)
     return Touch(thesis_id=thesis_id, side=side, is_echo=is_echo, kind=kind)
 
@@ -241,7 +230,9 @@ def theses_of(connection: Connection, memory_id: str) -> tuple[str, ...]:
 
 def denials(connection: Connection, memory_id: str, denied_id: str) -> list[tuple[str, str]]:
     """Return the evidence, by thesis and its own id, that a memory is against what another one states."""
-    return [
-        (thesis_id, evidence_id)
-        for thesis_id, evidence_id in connection.execute(_DENIALS, (denied_id, memory_id))
-    ]
+    sql = """
+    SELECT e.thesis_id, e.evidence_id FROM thesis_evidence AS e JOIN theses AS t USING (thesis_id, version)
+    WHERE t.memory_id = ? AND e.memory_id = ? AND e.side = 'against' AND e.retracted IS NULL
+      AND t.outcome IS NULL ORDER BY 1, 2
+    """
+    return connection.execute(sql, (denied_id, memory_id)).fetchall()

@@ -1,5 +1,6 @@
 """State a thesis, give evidence for and against it, and revise it."""
 
+from itertools import chain, count
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -168,8 +169,11 @@ def state_thesis(
         raise Conflict(
             f"thesis {same.thesis_id} says that already", hint="give evidence for it, or revise it"
         )
+    # The same memory may state another one when the first is resolved.
+    first = _first_id(told.memory_id)
+    ids = chain((first,), (f"{first}-{number}" for number in count(2)))
     stated = ThesisStated(
-        thesis_id=_id_of(told.memory_id, state),
+        thesis_id=next(one for one in ids if state[Theses].get(one) is None),
         memory_id=told.memory_id,
         statement=prepared.store.content,
         domain=command.domain,
@@ -348,18 +352,6 @@ def _answer(thesis_id: str, told: Stored, version: int = 1) -> ThesisAnswer:
         version=version,
         may_replace=told.may_replace,
         may_contradict=told.may_contradict,
-    )
-
-
-def _id_of(memory_id: str, state: DecisionState) -> str:
-    """Return an id for the thesis that a memory states; the same memory may state another one when the
-    first is resolved.
-    """
-    first = _first_id(memory_id)
-    return (
-        first
-        if state[Theses].get(first) is None
-        else next(one for n in range(2, 1 << 30) if state[Theses].get(one := f"{first}-{n}") is None)
     )
 
 

@@ -76,22 +76,13 @@ def finish(part: Path, target: Path, keep: int = 1, check: Check = nothing_there
     and changes nothing.
     """
     check_names(target, keep, check)
-    sync(part)
+    own_files.sync(part)
     for newer, older in reversed([*pairwise(_names(target, keep))]):
         if newer.exists():
             newer.replace(older)
     part.rename(target)
-    sync(target.parent)
+    own_files.sync(target.parent)
 
 
 def _names(target: Path, keep: int) -> list[Path]:
     return [target, *(target.with_name(f"{target.name}.{number}") for number in range(1, keep))]
-
-
-def sync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

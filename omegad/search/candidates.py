@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import words
-from omegad.index.scope import Filtered, Scope
+from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.words import Best, Vocabulary, Words
 from omegad.storage.driver import Connection
@@ -109,15 +109,19 @@ class Named(NamedTuple):
 
 def by_words(connection: Connection, sought: SearchRequest) -> Named:
     """Find the best by their words of all that the filters leave, and of those of the time that is named."""
-    of_period = _of_period(connection, sought.period, sought.scope.filtered)
+    among = sought.scope.filtered
+    of_period = list[int]()
+    if sought.period is not None:
+        sql = OF_PERIOD.format(condition=among.condition)
+        asked = (sought.period.start_us, sought.period.end_us, *among.values, OF_PERIOD_MAX)
+        of_period = [row[0] for row in connection.execute(sql, asked)]
     if sought.words is None:
         return Named(of_period, Best([], {}))
     count = max(CANDIDATES, sought.wanted)
-    best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
-    return Named(
-        of_period,
-        best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best,
-    )
+    best = words.best(connection, sought.words, sought.vocabulary.counts, count, among)
+    if of_period:
+        best = best.joined(words.best_of_rows(connection, sought.words, of_period, count))
+    return Named(of_period, best)
 
 
 def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Candidates:
@@ -127,7 +131,10 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
     if sought.vector is not None and sought.index is not None:
-        cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
+        cosine = dict(sought.index.nearest(connection, sought.vector, sought.scope.selection, count))
+        if of_period:
+            then = msgspec.structs.replace(sought.scope.selection, among=frozenset(of_period))
+            cosine = dict(sought.index.nearest(connection, sought.vector, then, count)) | cosine
     session, pairs = _neighbours(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
     rows = (
         sorted(best.rows)
@@ -151,18 +158,6 @@ def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tu
     found: list[tuple[int, int, float]] = connection.execute(_LINKED, (str(list(rows)), LINKS_MAX)).fetchall()
     allowed = scope.among({other for _, other, _ in found})
     return [link for link in found if link[1] in allowed]
-
-
-def _by_meaning(
-    connection: Connection, vector: bytes, sought: SearchRequest, *, of_period: list[int], count: int
-) -> dict[int, float]:
-    """Return the cosines of the nearest, nearest first, after those of the time that is named."""
-    assert sought.index is not None
-    cosine = dict(sought.index.nearest(connection, vector, sought.scope.selection, count))
-    if not of_period:
-        return cosine
-    then = msgspec.structs.replace(sought.scope.selection, among=frozenset(of_period))
-    return dict(sought.index.nearest(connection, vector, then, count)) | cosine
 
 
 def _neighbours(
@@ -213,14 +208,3 @@ def _candidates(
         near_bm25=np.array(list(near_bm25.values())),
         session=np.array([numbers.setdefault(session.get(row, row), len(numbers)) for row in rows], np.intp),
     )
-
-
-def _of_period(connection: Connection, named: Period | None, among: Filtered) -> list[int]:
-    """Return the latest of the memories of the time that is named, of those that the query is about."""
-    if named is None:
-        return []
-    sql = OF_PERIOD.format(condition=among.condition)
-    return [
-        row[0]
-        for row in connection.execute(sql, (named.start_us, named.end_us, *among.values, OF_PERIOD_MAX))
-    ]

@@ -152,11 +152,8 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     known = [_WORDS[text] for text in texts]
     lengths = np.array([len(each.ids) for each in known])
     text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
-    begins_at, holds, begins = (
-        lengths.cumsum() - lengths,
-        np.zeros((len(texts), len(asked))),
-        np.zeros((len(texts), len(asked))),
-    )
+    begins_at = lengths.cumsum() - lengths
+    holds, begins = np.zeros((2, len(texts), len(asked)))
     in_a_row = np.zeros(len(texts))
     if asked and len(ids):
         wanted = np.array([hash(word) for word in asked])
@@ -177,7 +174,7 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     counts = holds.sum(axis=0)
     rarity = np.log(1 + (len(texts) - counts + 0.5) / (counts + 0.5))
     whole = float(rarity.sum()) or 1.0
-    named = _named(question)
+    named = {name.lower(): words_in_a_row(name) for name in question.identifiers}
     identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))
     return np.column_stack(
         [identified, holds @ rarity / whole, begins @ rarity / whole, in_a_row / (len(pairs) or 1)]
@@ -222,17 +219,10 @@ def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) ->
     ]
 
 
-def _named(question: Question) -> Mapping[str, str]:
-    """Return the identifiers of a question, each with its words in a row."""
-    return {name.lower(): words_in_a_row(name) for name in question.identifiers}
-
-
 def _identifiers(named: Mapping[str, str], text: str) -> float:
-    """Return the share of the identifiers that a text holds; one that is part of a longer name counts for
-    less.
+    """Return the share of some identifiers, each with its words in a row, that a text holds; one that is part
+    of a longer name counts for less.
     """
-    if not named:
-        return 0.0
     check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]

@@ -197,7 +197,11 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     check()
     matching = features.matching(found)
     scores = sources.model.contributions(matching, MATCHING, 0.0).sum(axis=1)
-    places = _shortlist(found, scores, len(found.ids) if question.period else max(SHORTLIST, query.limit))
+    count = len(found.ids) if question.period else max(SHORTLIST, query.limit)
+    chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
+    for values in (found.bm25, found.cosine):
+        chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())
+    places = sorted(chosen)
     shown, length = features.shown(connection, found.ids[places].tolist(), question, sources.types, now_us)
     # The index may be a moment ahead of this reader.
     places = [place for place in places if int(found.ids[place]) in shown]
@@ -246,14 +250,6 @@ def _sought(
     )
 
 
-def _shortlist(found: Candidates, scores: features.Array, count: int) -> list[int]:
-    """Return the places of the best by *scores*, and of the best by words and by meaning alone."""
-    chosen = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
-    for values in (found.bm25, found.cosine):
-        chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())
-    return sorted(chosen)
-
-
 def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) -> Statements:
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
@@ -263,7 +259,7 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     )
     stated = np.array([not one.is_spoken for one in known], np.bool_)
     session = [
-        one.session_id if one.session_id is not None else row for row, one in zip(rows, known, strict=True)
+        row if one.session_id is None else one.session_id for row, one in zip(rows, known, strict=True)
     ]
     apart = np.array([[one != other for other in session] for one in session], np.bool_)
     named = np.array([one.features[IDENTIFIERS] for one in known])
@@ -313,11 +309,8 @@ def _results(
             )
         shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
         if by := shown["contradicted_by"]:
-            shown["conflict"] = _conflict(connection, shown["memory_id"], by)
+            asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
+            found = connection.execute(_CONFLICT, asked).fetchone()
+            shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
         results.append(Result(**shown, score=max(0.0, one.score * scale), explanation=explanation))
     return results
-
-
-def _conflict(connection: Connection, memory_id: str, by: str) -> str | None:
-    row = connection.execute(_CONFLICT, (CONFLICT_CHARACTERS, by, memory_id)).fetchone()
-    return row and f"{row[0]}: {' '.join(row[1].split())}"

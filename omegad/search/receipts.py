@@ -68,55 +68,30 @@ def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -
     """Read one page of receipts; raises `NotFound` for a memory or query that there is not, `Invalid`
     where none of the three is named.
     """
-    parts, values = _condition(query)
-    _check(connection, query)
+    parts, values = list[str](), list[object]()
+    if query.session_id is not None:
+        parts.append("r.session_id = ?")
+        values.append(query.session_id)
+    if query.memory_id is not None:
+        require(connection, query.memory_id)
+        parts.append("r.memory_id = ?")
+        values.append(query.memory_id)
+    if query.query_id is not None:
+        of_query = "(SELECT q.id FROM retrieval_queries AS q WHERE q.query_id = ?)"
+        if connection.execute(f"SELECT 1 WHERE {of_query} IS NOT NULL", (query.query_id,)).fetchone() is None:
+            hint = "pass the query_id of an answer of memory.query"
+            raise NotFound(f"there is no query {query.query_id[:80]}", hint=hint)
+        parts.append(f"r.id > {of_query} * {RANKS} AND r.id < ({of_query} + 1) * {RANKS}")
+        values += [query.query_id, query.query_id]
+    if not parts:
+        raise Invalid("receipts.list: whose receipts?", hint="name a session_id, a memory_id or a query_id")
     told = LAST_ROW if query.cursor is None else int(query.cursor)
     sql = RECEIPTS.format(condition=" AND ".join(parts))
     rows = connection.execute(sql, (*values, told, told, told, query.limit + 1, query.limit + 1)).fetchall()
     page = rows[: query.limit]
     next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
-    receipts = [
-        Receipt(
-            query_id=query_id,
-            session_id=session_id,
-            memory_id=memory_id,
-            rank=rank,
-            score=score,
-            at=at,
-            how=how,
-        )
-        for _, query_id, session_id, memory_id, rank, score, at, how in page
-    ]
+    receipts = [Receipt(**dict(zip(Receipt.__struct_fields__, row[1:], strict=True))) for row in page]
     return ReceiptPage(receipts=receipts, next_cursor=next_cursor, **moment.shown)
-
-
-def _condition(query: ListReceipts) -> tuple[list[str], list[object]]:
-    parts, values = list[str](), list[object]()
-    for column in ("session_id", "memory_id"):
-        if (value := getattr(query, column)) is not None:
-            parts.append(f"r.{column} = ?")
-            values.append(value)
-    if query.query_id is not None:
-        of_query = "(SELECT q.id FROM retrieval_queries AS q WHERE q.query_id = ?)"
-        parts.append(f"r.id > {of_query} * {RANKS} AND r.id < ({of_query} + 1) * {RANKS}")
-        values += [query.query_id, query.query_id]
-    if not parts:
-        raise Invalid("receipts.list: whose receipts?", hint="name a session_id, a memory_id or a query_id")
-    return parts, values
-
-
-def _check(connection: Connection, query: ListReceipts) -> None:
-    if query.memory_id is not None:
-        require(connection, query.memory_id)
-    if (
-        query.query_id is not None
-        and not connection.execute(
-            "SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)
-        ).fetchone()
-    ):
-        raise NotFound(
-            f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query"
-        )
 
 
 METHODS = (

@@ -35,10 +35,7 @@ class Checkpointer:
         self._changes_seen = connection.total_changes
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if self.wal_bytes() > WAL_BYTES_TRUNCATE:
-            timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-            connection.execute("PRAGMA busy_timeout=0")
-            self.truncate(connection)
-            connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
+            truncate(connection, 0)
 
     def truncate(self, connection: Connection) -> None:
         """Move everything and cut the file, as when the daemon is idle or stops."""
@@ -50,6 +47,15 @@ class Checkpointer:
             return self._wal.stat().st_size
         except FileNotFoundError:
             return 0
+
+
+def truncate(connection: Connection, wait_ms: int) -> bool:
+    """Move everything and cut the file; wait for readers no longer than that, and say whether it is done."""
+    timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout={wait_ms}")
+    is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
+    return not is_busy
 
 
 def checkpoint_quietly(checkpointer: Checkpointer, connection: Connection) -> None:

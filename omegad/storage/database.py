@@ -50,16 +50,10 @@ def translated(file: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite.Error as error:
-        if (failure := failure_of_storage(error, file)) is None:
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        if (failure := storage_failure(code, str(error), file)) is None:
             raise
         raise failure from error
-
-
-def failure_of_storage(error: Exception, file: str = "") -> errors.OmegadError | None:
-    """Return the error of the catalogue that *error* is, None where the storage is not at fault."""
-    if not isinstance(error, sqlite.Error):
-        return None
-    return storage_failure(getattr(error, "sqlite_errorcode", None) or 0, str(error), file)
 
 
 def storage_failure(code: int, message: str, file: str = "") -> errors.OmegadError | None:
@@ -123,23 +117,25 @@ def open_scratch() -> Connection:
     return _open("", "journal_mode=MEMORY")
 
 
+_PRAGMAS = (
+    f"busy_timeout={BUSY_TIMEOUT_MS}",
+    "wal_autocheckpoint=0",
+    "trusted_schema=OFF",
+    "recursive_triggers=ON",  # or REPLACE would delete rows past the triggers that forbid it
+)
+
+
 def _open(path: Path | str, *pragmas: str) -> Connection:
     """Return a connection that these are said to; no file stays open where one of them fails."""
     connection: Connection = sqlite.connect(
         str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED
     )
     try:
-        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-        connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute(
-            "PRAGMA recursive_triggers=ON"
-        )  # or REPLACE would delete rows past the triggers that forbid it
+        for pragma in (*_PRAGMAS, *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
         connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
         sqlite_vec.load(connection)
         connection.enable_load_extension(False)  # noqa: FBT003
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         connection.close()
         raise

@@ -31,7 +31,6 @@ EXPANDED_MAX = 200_000
 """What names in nested SELECTs may come to where each is replaced by what it stands for: about 100 bytes
 each.
 """
-NARROW = "narrow it with WHERE or LIMIT"
 
 _COMMAND = (sys.executable, "-I", "-S", selection.__file__)
 _places = threading.BoundedSemaphore(AT_ONCE)
@@ -62,11 +61,16 @@ async def select(path: Path, sql: str, tables: Mapping[str, int], limits: Limits
     first row that is too large; `Overloaded` while too many others run. The process ends with whoever is
     cancelled.
     """
-    _check_nesting(sql, tables)
+    parts = (re.findall(r"\w+", part) for part in re.split(r"\bselect\b", sql, flags=re.IGNORECASE)[1:])
+    expanded = math.prod(sum(tables.get(word.lower(), 1) for word in words) or 1 for words in parts)
+    if expanded > EXPANDED_MAX:
+        raise Invalid(
+            "too much nested in each other", hint="ask with fewer or shorter SELECTs, one after the other"
+        )
     if not _places.acquire(blocking=False):
         raise Overloaded(f"{AT_ONCE} SELECTs are running already", hint="ask again in a moment")
     try:
-        answer = await _answer(_asked(path, sql, tables, limits), limits)
+        answer = await _answer(path, sql, tables, limits)
     finally:
         _places.release()
     if answer.rows is None:
@@ -80,15 +84,13 @@ class _Answer(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     rows: list[tuple[object, ...]] | None = None
     has_more: bool = False
-    taken: str = ""
     refused: tuple[str, str] | None = None
     gone: bool = False
     error: str = ""
     code: int = 0
-    is_sqlite: bool = False
 
 
-def _asked(path: Path, sql: str, tables: Mapping[str, int], limits: Limits) -> bytes:
+async def _answer(path: Path, sql: str, tables: Mapping[str, int], limits: Limits) -> _Answer:
     driver = sys.modules[sqlite.__name__].__file__ or ""
     asked: selection.Question = {
         "driver": sqlite.__name__,
@@ -103,14 +105,10 @@ def _asked(path: Path, sql: str, tables: Mapping[str, int], limits: Limits) -> b
         "seconds": limits.seconds,
         "memory_bytes": limits.memory_bytes,
     }
-    return msgspec.json.encode(asked) + b"\n"
-
-
-async def _answer(asked: bytes, limits: Limits) -> _Answer:
     said = b""
     try:
         with anyio.move_on_after(limits.seconds + START_S):
-            async with child.started(_COMMAND, limits.bytes, asked) as running:
+            async with child.started(_COMMAND, limits.bytes, msgspec.json.encode(asked) + b"\n") as running:
                 said = await running.output.read()
     except OSError as error:
         raise StorageFailed(f"no process can be started beside this one: {error.strerror}") from error
@@ -118,29 +116,17 @@ async def _answer(asked: bytes, limits: Limits) -> _Answer:
     return (
         msgspec.json.decode(said, type=_Answer)
         if said
-        else _Answer(taken=f"longer than {limits.seconds:g} s")
+        else _Answer(refused=selection.taken(f"longer than {limits.seconds:g} s"))
     )
-
-
-def _check_nesting(sql: str, tables: Mapping[str, int]) -> None:
-    """Refuse SELECTs within each other whose names could stand for too much; raises `Invalid`."""
-    parts = (re.findall(r"\w+", part) for part in re.split(r"\bselect\b", sql, flags=re.IGNORECASE)[1:])
-    expanded = math.prod(sum(tables.get(word.lower(), 1) for word in words) or 1 for words in parts)
-    if expanded > EXPANDED_MAX:
-        raise Invalid(
-            "too much nested in each other", hint="ask with fewer or shorter SELECTs, one after the other"
-        )
 
 
 def _error(answer: _Answer, tables: Mapping[str, int]) -> OmegadError:
     """Return what is wrong with other people's SQL, as `Invalid`; what is the file's fault stays that."""
     if answer.gone:
         return ReadersClosed()
-    if answer.taken:
-        return Invalid(f"the SELECT took {answer.taken}", hint=NARROW)
     if answer.refused:
         return Invalid(answer.refused[0], hint=answer.refused[1])
-    if answer.is_sqlite and (failure := storage_failure(answer.code, answer.error)):
+    if failure := storage_failure(answer.code, answer.error):
         return failure
     named = ", ".join(sorted(table for table, words in tables.items() if words))
     wanted = f"pass one SELECT on {named}; SELECT * FROM one LIMIT 1 shows its columns"

@@ -87,6 +87,11 @@ class _Watch:
         return bool(self.taken)
 
 
+def taken(what: str) -> tuple[str, str]:
+    """Return what a SELECT is refused with that has taken too much, and what to do."""
+    return f"the SELECT took {what}", "narrow it with WHERE or LIMIT"
+
+
 def too_much_memory(memory_bytes: int) -> str:
     """Say what a SELECT has taken that runs out of memory."""
     return f"more than {memory_bytes // 2**20} MiB of memory"
@@ -146,15 +151,11 @@ def answered(asked: Question) -> dict[str, object]:
     except RefusedSelect as refused:
         return {"refused": refused.args}
     except MemoryError:
-        return {"taken": watch.taken or too_much_memory(asked["memory_bytes"])}
+        return {"refused": taken(watch.taken or too_much_memory(asked["memory_bytes"]))}
     except (sqlite.Error, sqlite.Warning, ValueError) as error:
         if watch.taken:
-            return {"taken": watch.taken}
-        return {
-            "error": str(error),
-            "code": getattr(error, "sqlite_errorcode", None) or 0,
-            "is_sqlite": isinstance(error, sqlite.Error),
-        }
+            return {"refused": taken(watch.taken)}
+        return {"error": str(error), "code": getattr(error, "sqlite_errorcode", None) or 0}
 
 
 def _authorizer(tables: Collection[str], ok: int, deny: int) -> Callable[..., int]:

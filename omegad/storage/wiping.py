@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from omegad.runtime.errors import StorageBusy
+from omegad.storage.checkpointer import truncate
 from omegad.storage.driver import Connection
 from omegad.storage.searching import holding
 
@@ -23,18 +24,11 @@ def wipe(connection: Connection, path: Path, pieces: Sequence[bytes]) -> None:
     *pieces* are looked for in a large file to see whether it has to be written anew; without any it has.
     Raises `StorageBusy` where somebody goes on reading what was there before, and storage errors.
     """
-    _truncate(connection)
-    if not pieces or path.stat().st_size <= ALWAYS_BYTES or holding([path], pieces):
+    is_cut = truncate(connection, BUSY_MS)
+    if is_cut and (not pieces or path.stat().st_size <= ALWAYS_BYTES or holding([path], pieces)):
         connection.execute("VACUUM")
-        _truncate(connection)
-
-
-def _truncate(connection: Connection) -> None:
-    timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-    is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
-    if is_busy:
+        is_cut = truncate(connection, BUSY_MS)
+    if not is_cut:
         raise StorageBusy(
             "somebody reads what was there before the erasure",
             hint="a backup or check that is under way: erase again when it is over",

@@ -34,12 +34,14 @@ _PART, _RUN = re.compile(r"\S+"), re.compile(r"[^\W_]+")
 # emoji's skin.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u206f\ufe00-\ufe0f\ufeff"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001f3fb-\U0001f3ff"
+    "\U000e0000-\U000e0fff"
 )
-_INVISIBLE += "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff"
 # The vowels of Hebrew and Arabic, which are written or not, and what stretches a word.
-_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
-_POINTS += "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
+_POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
+)
 _UNSAID = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 _POINTED = {ord(alef): "\u0627" for alef in "\u0622\u0623\u0625\u0671"}
 # The symbols that Unicode shows as emoji, by and large (UTS #51), a flag being two of them.
@@ -73,7 +75,8 @@ def comparable(text: str) -> str:
     """
     if text.isascii():
         return text
-    return _EMOJI.sub(_spelled, _UNSAID.sub("", unicodedata.normalize("NFKC", text)).translate(_POINTED))
+    said = _UNSAID.sub("", unicodedata.normalize("NFKC", text)).translate(_POINTED)
+    return _EMOJI.sub(lambda emoji: f" {''.join(f'u{ord(sign):x}' for sign in emoji[0])} ", said)
 
 
 def folded(word: str) -> str:
@@ -84,10 +87,6 @@ def folded(word: str) -> str:
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
     return unicodedata.normalize("NFC", bare).translate(_LETTERS)
-
-
-def _spelled(emoji: re.Match[str]) -> str:
-    return f" {''.join(f'u{ord(sign):x}' for sign in emoji[0])} "
 
 
 def _guises(text: str) -> Iterator[str]:
@@ -140,16 +139,14 @@ def lexemes(text: str) -> str:
     guises = () if text.isascii() else dict.fromkeys(_guises(text[:TEXT_CHARACTERS_MAX]))
     text = comparable(text[:TEXT_CHARACTERS_MAX])
     found = dict.fromkeys(" ".join(parts) for name in camel_names(text) if len(parts := humps(name)) > 1)
-    glued = dict.fromkeys(_glued(text[:TEXT_CHARACTERS_MAX]))
+    glued = dict.fromkeys(
+        beside.group()
+        for run in _UNSPACED.finditer(text[:TEXT_CHARACTERS_MAX])
+        for beside in (
+            _BEFORE.search(text[max(0, run.start() - GLUED_CHARACTERS_MAX) : run.start()]),
+            _AFTER.match(text[run.end() : min(run.end() + GLUED_CHARACTERS_MAX, TEXT_CHARACTERS_MAX)]),
+        )
+        if beside
+    )
     runs = (" ".join((*bigrams(run), *run)) for run in unspaced_runs(text))
     return " ".join((*found, *glued, *guises, *runs))
-
-
-def _glued(text: str) -> Iterator[str]:
-    """Yield what stands right before and after the unspaced runs of a text, up to `GLUED_CHARACTERS_MAX`
-    of it.
-    """
-    for run in _UNSPACED.finditer(text):
-        before = _BEFORE.search(text[max(0, run.start() - GLUED_CHARACTERS_MAX) : run.start()])
-        after = _AFTER.match(text[run.end() : run.end() + GLUED_CHARACTERS_MAX])
-        yield from (found.group() for found in (before, after) if found)

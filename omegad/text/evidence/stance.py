@@ -7,9 +7,11 @@ of a text is its first line, its title; support is looked for in all of its sent
 
 import re
 from collections import Counter
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
+from omegad.text.evidence import WORDS
 from omegad.text.evidence.sense import Sense, Word, read, root
 from omegad.text.evidence.statements import pieces
 
@@ -82,7 +84,9 @@ def stance(new: str, old: str) -> Stance:
 def contradiction(new: str, old: str) -> Kind | None:
     """Return by which rule an older text does not hold where a newer one does, None for none."""
     ours, theirs = _first_line(new), _first_line(old)
-    if _reverts(ours, theirs):
+    match = _REVERT.match(ours)
+    title = _bare(match["title"]) if match else ""
+    if len(title) >= TITLE_MIN and title in {_bare(theirs), _bare(_AREA.sub("", theirs, count=1))}:
         return "reverted"
     one, other = _TITLES[ours], _TITLES[theirs]
     shared = len(one.terms.keys() & other.terms.keys())
@@ -111,105 +115,24 @@ def _first_line(text: str) -> str:
     return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
 
 
-def _listed(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_OPPOSITES = """enable/disable accept/reject accept/refuse allow/deny allow/forbid allow/block
-    permit/forbid pass/fail succeed/fail success/failure work/break true/false include/exclude
-    add/remove keep/remove keep/delete keep/drop retain/delete open/close start/stop begin/end
-    lock/unlock safe/unsafe on/off required/optional mandatory/optional require/forbid
-    public/private public/internal external/internal synchronous/asynchronous sync/async
-    first/last ascending/descending upper/lower uppercase/lowercase fast/slow faster/slower
-    fastest/slowest quick/slow big/small bigger/smaller larger/smaller large/small
-    largest/smallest high/low higher/lower highest/lowest long/short longer/shorter more/less
-    more/fewer most/least newer/older newest/oldest new/old early/late earlier/later
-    before/after above/below over/under inside/outside increase/decrease rise/fall grow/shrink
-    raise/lower up/down push/pull strict/lenient strict/loose static/dynamic manual/automatic
-    manually/automatically local/remote mutable/immutable stable/unstable stable/flaky
-    reliable/unreliable reliable/flaky easy/hard easy/difficult simple/complex cheap/expensive
-    good/bad better/worse best/worst correct/wrong correct/incorrect right/wrong right/left
-    full/empty online/offline available/unavailable alive/dead hot/cold warm/cold light/dark
-    single/multiple same/different shared/separate shared/isolated encrypted/plaintext
-    encrypted/unencrypted blocking/nonblocking eager/lazy eagerly/lazily stateless/stateful
-    sorted/unsorted ordered/unordered present/absent visible/hidden show/hide exposed/hidden
-    love/hate like/dislike prefer/avoid use/avoid agree/disagree trust/distrust
-    healthy/unhealthy green/red clean/dirty sufficient/insufficient enough/insufficient
-    necessary/unnecessary active/inactive approved/rejected merged/closed
-    supported/unsupported opt-in/opt-out win/lose gain/lose always/sometimes"""
-_PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 _PAIRS = frozenset(
     pair
-    for both in _OPPOSITES.split()
+    for both in WORDS["opposites"]
     for one, other in [both.split("/")]
     for pair in ((one, other), (other, one), (root(one), root(other)), (root(other), root(one)))
 )
-_UNITS = frozenset(
-    map(
-        root,
-        _listed(
-            """ms s sec secs second minute min mins hour h day week month year kb mb gb tb kib mib gib
-            byte bit percent % px euro dollar eur usd time thread core worker"""
-        ),
-    )
-)
-_SOLE = frozenset(
-    map(
-        root,
-        _listed(
-            """primary default main sole favourite favorite current preferred official canonical
-            capital owner lead maintainer"""
-        ),
-    )
-)
-"""Words of which there is but one."""
-
-_CONDITIONS = _listed("if unless except until maybe perhaps whether might would could")
-_WHEN = _listed("before after during since inside outside above below between")
-"""What is denied before something may hold after it."""
-
-_ANY_ONE = _listed("a an another some")
-_PARTLY = frozenset(map(root, _listed("some several few many most sometimes often usually")))
-_BOUNDS = _listed(
-    """below under above over least most up maximum minimum within beyond than newer later higher lower
-    exceed exceeds"""
-)
-_HEDGES = _listed(
-    """doubt doubts doubted deny denies denied question questions claim claims claimed hope hopes wish
-    wishes plan plans planned consider considering considered think thinks thought believe believes
-    believed maybe perhaps possibly supposedly allegedly unlikely probably seems seem assume assumed
-    assumes whether could might would formerly previously once revert reverts reverting undo undoes
-    undone rollback hypothetically false untrue wrong incorrect mistaken outdated obsolete myth far
-    barely almost nearly hardly instead unless except only until pretend imagine propose
-    proposes proposed suggest suggests suggested want wants should must may try tries tried if
-    doubtful insufficient late reverted longer anymore expected forget insists supposed
-    theoretically partly sometimes occasionally intended meant too or by half mostly"""
-)
-"""Words beside which a sentence is not simply said, or somebody else does it."""
-
-_MEANT = _listed(
-    """before after above below over under within until since between only except unless if may might
-    could should all some any must than during without against on off in into onto out up down from
-    to by with near far"""
-)
-"""Small words that a restatement has to repeat."""
-
-_MEANT_ROOTS = frozenset(map(root, _MEANT))
+_UNITS = frozenset(map(root, WORDS["units"]))
+_SOLE = frozenset(map(root, WORDS["sole"]))
+_PARTLY = frozenset(map(root, WORDS["partly"]))
+_MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
 _PAST = {"was", "were"}
-_WHOLE = _listed("all every each any no none nobody nothing never always only both total")
-"""Words of all of something: what is put in between says of which."""
+_PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
 _REVERT = re.compile(
     r"\W{0,8}(?:[\w()/., -]{1,40}!?:\s)?revert(?:s|ed|ing)?:?\s(?P<title>[^\n]+)", re.IGNORECASE
 )
 _AREA = re.compile(r"[\w()/., -]{1,40}!?:\s")
 _PULL = re.compile(r"(?:\s\(#\d+\))+")
-
-
-def _reverts(new: str, old: str) -> bool:
-    match = _REVERT.match(new)
-    title = _bare(match["title"]) if match else ""
-    return len(title) >= TITLE_MIN and title in {_bare(old), _bare(_AREA.sub("", old, count=1))}
 
 
 def _bare(title: str) -> str:
@@ -225,13 +148,11 @@ def _read_title(line: str) -> _Title:
         read_of.append(read(_PULL.sub("", sentence)))
     said = [word for sense in read_of for word in sense.words if not word.is_small]
     words = tuple(word for word in said if not word.is_light)
-    asserted = {word.term for word in words if not word.is_denied}
-    denied = {word.term for word in words if word.is_denied}
     return _Title(
         words,
         Counter(word.term for word in words),
-        frozenset(asserted),
-        frozenset(denied),
+        frozenset(word.term for word in words if not word.is_denied),
+        frozenset(word.term for word in words if word.is_denied),
         frozenset(word.term for word in said if word.is_light),
         frozenset(word.term for word in said if word.is_light and word.is_denied),
         sum(sense.denials for sense in read_of),
@@ -269,7 +190,7 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
         (not hit and not is_all)
         or denied - other.terms.keys()
         or (one.first in _PARTLY and other.first in _PARTLY)
-        or (_WHEN & one.folded and _WHEN & other.folded and _WHEN & (one.folded ^ other.folded))
+        or all(WORDS["when"] & folded for folded in (one.folded, other.folded, one.folded ^ other.folded))
         or _is_conditional(one) != _is_conditional(other)
     ):
         return None
@@ -296,7 +217,20 @@ def _opposite(new: _Title, old: _Title) -> Kind | None:
     if min(len(new.terms.keys() - old.terms.keys()), len(old.terms.keys() - new.terms.keys())) > 1:
         return None
     added, gone = new.terms - old.terms, old.terms - new.terms
-    pair = next(((one, other) for one in gone for other in added if _are_opposite(one, other)), None)
+    # Its opposite is of the pairs, or made of it.
+    pair = next(
+        (
+            (one, other)
+            for one in gone
+            for other in added
+            if (one, other) in _PAIRS
+            or (
+                min(len(one), len(other)) >= PREFIXED_MIN
+                and any(one == prefix + other or other == prefix + one for prefix in _PREFIXES)
+            )
+        ),
+        None,
+    )
     if pair is None or new.denials % 2 != old.denials % 2 or _is_conditional(new) != _is_conditional(old):
         return None
     missing, extra, shared = gone.keys() - {pair[0]}, added.keys() - {pair[1]}, new.terms & old.terms
@@ -310,18 +244,12 @@ def _opposite(new: _Title, old: _Title) -> Kind | None:
     return "opposite" if ("than" in new.folded) == ("than" in old.folded) else None
 
 
-def _are_opposite(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    is_made = len(short) >= PREFIXED_MIN and any(long == prefix + short for prefix in _PREFIXES)
-    return is_made or (one, other) in _PAIRS
-
-
 def _another_value(new: _Title, old: _Title) -> Kind | None:
     """The same is said of one thing with another number, or with another name where there is but one.
 
     A number in the subject says which thing it is; a bound may hold beside another one.
     """
-    if new.denials or old.denials or len(new.words) != len(old.words) or old.first in _ANY_ONE:
+    if new.denials or old.denials or len(new.words) != len(old.words) or old.first in WORDS["any_one"]:
         return None
     if _is_conditional(new) or _is_conditional(old):
         return None
@@ -329,7 +257,8 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
         list((one - other).elements()) for one, other in ((new.terms, old.terms), (old.terms, new.terms))
     )
     shared = (new.terms & old.terms).keys() - _UNITS
-    if len(added) != 1 or len(gone) != 1 or not shared or (_BOUNDS & new.folded and _BOUNDS & old.folded):
+    bounds = WORDS["bounds"]
+    if len(added) != 1 or len(gone) != 1 or not shared or (bounds & new.folded and bounds & old.folded):
         return None
     values = [word for word in (*new.words, *old.words) if word.term in {*added, *gone}]
     are_numbers = len({_shape(word.term) for word in values}) == 1 and _shape(added[0]) != "word"
@@ -346,23 +275,20 @@ def _shape(term: str) -> str:
 def _is_conditional(title: _Title) -> bool:
     """Say whether it holds under a condition; "never without" is one, too."""
     is_required = "without" in title.folded and title.denials > 1
-    return is_required or not _CONDITIONS.isdisjoint(title.folded)
+    return is_required or not WORDS["conditions"].isdisjoint(title.folded)
 
 
 def is_restated(one: str, other: str) -> bool:
     """Say whether a sentence of one text holds the first one of the other, one way round or the other."""
     ours, theirs = _senses(one), _senses(other)
-    if not ours or not theirs:
-        return False
-    return any(_holds(said, theirs[0]) for said in ours) or any(_holds(said, ours[0]) for said in theirs)
+    return any(_holds(said, first) for first in theirs[:1] for said in ours) or any(
+        _holds(said, first) for first in ours[:1] for said in theirs
+    )
 
 
 def _senses(text: str) -> list[Sense]:
     found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
-    return [
-        sense
-        for sense, _ in zip((one for one in found if len(one.words) > 1), range(READ_SENTENCES), strict=False)
-    ]
+    return list(islice((one for one in found if len(one.words) > 1), READ_SENTENCES))
 
 
 _SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
@@ -372,16 +298,14 @@ def _holds(long: Sense, short: Sense) -> bool:
     """Say whether one sentence says all that another one says, in its order, and simply says it."""
     is_same_mood = not long.is_question and not short.is_question and long.denials == short.denials
     is_same_time = _PAST.isdisjoint(long.folded) == _PAST.isdisjoint(short.folded)
-    if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & _HEDGES:
+    if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & WORDS["hedges"]:
         return False
-    rest = iter([_meant(word) for word in long.words])
-    said = [_meant(word) for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
+    rest = iter([(word.term, word.is_denied) for word in long.words])
+    said = [
+        (word.term, word.is_denied) for word in short.words if not word.is_small or word.term in _MEANT_ROOTS
+    ]
     is_said = len(said) > 1 and all(word in rest for word in said)
-    if not is_said or _WHOLE.isdisjoint(long.folded):
+    if not is_said or WORDS["whole"].isdisjoint(long.folded):
         return is_said
     whole, part = ([word.term for word in one.words if not word.is_small] for one in (long, short))
     return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
-
-
-def _meant(word: Word) -> tuple[str, bool]:
-    return word.term, word.is_denied

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
+from omegad.text.evidence import WORDS
 from omegad.text.stems import LETTERS_MAX, STEMS_MAX, stem
 
 COMPARED_CHARACTERS = 16_384
@@ -35,41 +36,7 @@ _OPENING, _CLOSING, _STOPS = "\"'([{", ".,;:!?\"')]}", ".,;:!?"
 _DASHES = frozenset(("-", "--", "\u2013", "\u2014"))
 
 
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-EMPTY = _listed(
-    "a an the is are and but very really just quite rather please now currently also too so then well ok okay"
-    " yes via through"
-)
-"""Words that say nothing of their own: articles, the copula in the present, fillers."""
-
-_SAME = {"each": "every"}
-
-_NEGATORS = _listed(
-    """not no never none nothing nobody neither nor without cannot hardly rarely avoid kein keine nicht nie
-    ohne pas jamais sans nunca sin n\u00e3o nem sem non mai senza niet geen nooit zonder \u043d\u0435
-    \u043d\u0435\u0442 \u0431\u0435\u0437"""
-)
-_OPPOSITES = """
-    enable/disable enables/disables enabled/disabled allow/deny allow/forbid allowed/forbidden allow/block
-    accept/reject on/off required/optional works/fails pass/fail passes/fails true/false include/exclude
-    add/remove adds/removes added/removed open/closed start/stop keep/drop keep/remove keep/delete
-    use/avoid prefer/avoid always/never safe/unsafe valid/invalid supported/unsupported
-    possible/impossible
-"""
-_PAIRS = tuple((one, other) for pair in _OPPOSITES.split() for one, other in [pair.split("/")])
-_LIMITING = _NEGATORS | _listed("only except unless until if when instead but")
-_OVERRIDING = _listed(
-    """revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously
-    outdated obsolete wrong incorrect untrue mistake mistaken deprecate deprecates deprecated replace
-    replaces replaced replacing replacement supersede supersedes superseded switch switches switched
-    switching migrate migrates migrated migrating migration rename renames renamed renaming drop drops
-    dropped dropping remove removes removed removing abandon abandons abandoned correction rejected
-    declined postponed cancelled canceled forbidden restore restores restored restoring actually update
-    anymore rollback"""
-)
+_PAIRS = tuple((one, other) for pair in WORDS["opposed"] for one, other in [pair.split("/")])
 _OVERRIDING_PHRASES = (
     "no longer",
     "any more",
@@ -152,18 +119,20 @@ def terms(sentence: str) -> tuple[str, ...]:
 
 def turns(added: frozenset[str], said: frozenset[str]) -> bool:
     """Say whether words that are added to what is *said* may deny or limit it, or oppose a word of it."""
-    return not added.isdisjoint(_LIMITING) or any(
-        (one in added and other in said) or (other in added and one in said) for one, other in _PAIRS
-    )
+    limits = not added.isdisjoint(WORDS["denials"]) or not added.isdisjoint(WORDS["limiting"])
+    return limits or _oppose(added, said)
 
 
 def is_opposite(one: frozenset[str], other: frozenset[str]) -> bool:
     """Say whether of two sets of words just one denies something, or each has a word whose opposite the
     other one has.
     """
-    if one.isdisjoint(_NEGATORS) != other.isdisjoint(_NEGATORS):
+    if one.isdisjoint(WORDS["denials"]) != other.isdisjoint(WORDS["denials"]):
         return True
-    ours, theirs = one - other, other - one
+    return _oppose(one - other, other - one)
+
+
+def _oppose(ours: frozenset[str], theirs: frozenset[str]) -> bool:
     return any(
         (first in ours and second in theirs) or (second in ours and first in theirs)
         for first, second in _PAIRS
@@ -175,7 +144,7 @@ def overrides(text: str, said: frozenset[str]) -> bool:
     place.
     """
     folded = text.casefold()
-    return not said.isdisjoint(_OVERRIDING) or any(phrase in folded for phrase in _OVERRIDING_PHRASES)
+    return not said.isdisjoint(WORDS["overriding"]) or any(phrase in folded for phrase in _OVERRIDING_PHRASES)
 
 
 def _uncontracted(text: str) -> str:
@@ -195,8 +164,8 @@ def _term(token: str) -> str:
     if not is_plain or any(sign.isupper() for sign in bare[1:]) or (len(bare) == 1 and bare.isupper()):
         return bare
     word = bare.casefold()
-    if word in EMPTY:
+    if word in WORDS["empty"]:
         return ""
-    word = _SAME.get(word, word)
+    word = "every" if word == "each" else word
     root = stem(word)
     return root if len(word) - len(root) <= ENDING_MAX and not word.endswith("ed") else word

@@ -56,7 +56,13 @@ def load(paths: Sequence[Path] = ()) -> NoiseRules:
                 )
             elements |= dict.fromkeys(rule.elements, rule.name)
             if rule.pattern:
-                patterns.append((rule.name, _compiled(file, rule)))
+                try:
+                    patterns.append((rule.name, re.compile(rule.pattern)))
+                except re.error as error:
+                    raise BadConfiguration(
+                        f"{file}: the pattern of rule {rule.name!r} is not valid: {error}",
+                        hint="mend the pattern",
+                    ) from error
     names = "|".join(re.escape(name) for name in elements)
     return NoiseRules(
         elements=elements,
@@ -72,7 +78,10 @@ def noise_of(content: str, rules: NoiseRules) -> str | None:
     first: str | None = None
     at = _next(content, 0)
     while at < len(content):
-        name, end = _element(content, at, rules) or _text(content, at, rules) or ("", at)
+        matches = ((name, pattern.match(content, at)) for name, pattern in rules.patterns)
+        name, end = _element(content, at, rules) or next(
+            ((name, found.end()) for name, found in matches if found), ("", at)
+        )
         if end <= at:
             return None
         first = first or name
@@ -91,19 +100,3 @@ def _element(content: str, at: int, rules: NoiseRules) -> tuple[str, int] | None
     closing = f"</{opening[1]}>"
     end = content.find(closing, opening.end())
     return None if end < 0 else (rules.elements[opening[1]], end + len(closing))
-
-
-def _text(content: str, at: int, rules: NoiseRules) -> tuple[str, int] | None:
-    for name, pattern in rules.patterns:
-        if match := pattern.match(content, at):
-            return name, match.end()
-    return None
-
-
-def _compiled(file: str, rule: NoiseRule) -> re.Pattern[str]:
-    try:
-        return re.compile(rule.pattern)
-    except re.error as error:
-        raise BadConfiguration(
-            f"{file}: the pattern of rule {rule.name!r} is not valid: {error}", hint="mend the pattern"
-        ) from error

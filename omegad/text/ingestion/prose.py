@@ -52,7 +52,12 @@ def sentences(
     for line in _said(text):
         for part in _END.split(_MARK.sub("", line)):
             sentence = " ".join(_EMPHASIS.sub("", part).replace("\u2019", "'").split())
-            if len(sentence) in characters and _states(sentence, words_min):
+            if (
+                len(sentence) in characters
+                and not (sentence[0] in "\"“'" and sentence.rstrip(".,")[-1] in "\"”'")  # a quotation
+                and not sentence.rstrip("\"')").endswith(("?", ":"))
+                and said_words(sentence) >= words_min
+            ):
                 yield sentence
 
 
@@ -77,15 +82,6 @@ def own_words(text: str) -> str:
 def said_words(sentence: str) -> int:
     """Return how many words a sentence has."""
     return len(_IS_SPOKEN.findall(sentence))
-
-
-def _states(sentence: str, words_min: int) -> bool:
-    is_quoted = sentence[0] in "\"“'" and sentence.rstrip(".,")[-1] in "\"”'"
-    return (
-        not is_quoted
-        and not sentence.rstrip("\"')").endswith(("?", ":"))
-        and said_words(sentence) >= words_min
-    )
 
 
 def _said(text: str) -> Iterator[str]:

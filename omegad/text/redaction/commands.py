@@ -3,8 +3,8 @@ few commands take one without.
 """
 
 import re
-from enum import Enum
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -16,17 +16,17 @@ HEAD_WORDS = 10
 VALUE_MIN = 3
 
 
-class Form(Enum):
-    """How a value follows its option."""
-
-    NEXT = "next"  # -x VALUE and --long=VALUE
-    ATTACHED = "attached"  # -xVALUE
-    BOTH = "both"  # -x VALUE and -xVALUE
-    USER = "user"  # -x USER:VALUE
-    PERCENT = "percent"  # -x USER%VALUE
-    COMMA = "comma"  # -x USER,VALUE
-    SOURCE = "source"  # -x pass:VALUE
-    GUESSED = "guessed"  # -u USER … -p VALUE
+Form = Literal[
+    "next",  # -x VALUE and --long=VALUE
+    "attached",  # -xVALUE
+    "both",  # -x VALUE and -xVALUE
+    "user",  # -x USER:VALUE
+    "percent",  # -x USER%VALUE
+    "comma",  # -x USER,VALUE
+    "source",  # -x pass:VALUE
+    "guessed",  # -u USER … -p VALUE
+]
+"""How a value follows its option."""
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,6 +96,8 @@ _PLACE = re.compile(
     r"|[\w.-]+/[\w./-]*|\W.*"
 )
 
+_BEFORE_SECRET: dict[Form, str] = {"user": ":", "percent": "%", "comma": ","}
+
 Span = tuple[int, int]
 
 
@@ -114,7 +116,7 @@ def passwords(text: str) -> list[Span]:
             None if match["cluster"] else _guessed(option, head[1], text[start : match.start() + 1])
         )
         span = _value(text, match.end(), form, is_short=match["short"] is not None) if form else None
-        if span and (form is not Form.GUESSED or not _PLACE.fullmatch(text, *span)):
+        if span and (form != "guessed" or not _PLACE.fullmatch(text, *span)):
             spans.append(span)
     return spans
 
@@ -143,16 +145,12 @@ def _head(text: str, start: int) -> frozenset[str]:
 
 def _guessed(option: str, head: frozenset[str], before: str) -> Form | None:
     """Return how a value follows an option of a command that is in no row."""
-    if option in _WITH_USER:
-        is_asked = any(
-            name.startswith(("mysql", "mariadb")) for name in head
-        )  # where a password stands at its option, or not at all
-        return (
-            Form.GUESSED
-            if head.isdisjoint(_RULES.no_user) and not is_asked and _USER.search(before)
-            else None
-        )
-    return Form.USER if option in _RULES.user_options else None
+    if option not in _WITH_USER:
+        return "user" if option in _RULES.user_options else None
+    # Of these a password stands at its option, or not at all.
+    is_asked = any(name.startswith(("mysql", "mariadb")) for name in head)
+    is_given = head.isdisjoint(_RULES.no_user) and not is_asked and _USER.search(before)
+    return "guessed" if is_given else None
 
 
 def _value(text: str, at: int, form: Form, *, is_short: bool) -> Span | None:
@@ -161,43 +159,38 @@ def _value(text: str, at: int, form: Form, *, is_short: bool) -> Span | None:
         return None
     group = "closed" if match["closed"] is not None else "bare"
     value, first = match[group], match.start(group)
-    if (
+    sign = _BEFORE_SECRET.get(form)
+    if form == "user" and match["rest"] is not None:  # "user":"password", as a shell glues them
+        value, sign = match["rest"].strip("\"'"), None
+        first = match.end("rest") - len(match["rest"].lstrip("\"'"))
+    elif (
         group == "bare"
-        and form is Form.USER
+        and form == "user"
         and value.endswith(":")
         and (glued := _QUOTED.match(text, match.end()))
     ):
-        return glued.span("closed") if _is_secret(glued["closed"]) else None
-    if group == "bare":
+        value, first, sign = glued["closed"], glued.start("closed"), None
+    elif group == "bare":
         value = value.rstrip("\\;,)|]}")
-    elif match["rest"] is not None and form is Form.USER:  # "user":"password", as a shell glues them
-        value, first = (
-            match["rest"].strip("\"'"),
-            match.start("rest") + len(match["rest"]) - len(match["rest"].lstrip("\"'")),
-        )
-        return (first, first + len(value)) if _is_secret(value) else None
-    sign = {Form.USER: ":", Form.PERCENT: "%", Form.COMMA: ","}.get(form)
     if sign:
         user, found, secret = value.partition(sign)
-        if not found or (form is Form.USER and not user and not secret):
-            return None
-        if not secret and form is Form.USER:  # a token in the place of a user
-            return (first, first + len(user)) if values.looks_chosen(user) and _is_secret(user) else None
-        first, value = first + len(user) + 1, secret
-        quote = value[:1] if value[:1] in {'"', "'"} else ""
-        first, value = first + len(quote), value.strip("\"'")
+        if form == "user" and found and not secret and values.looks_chosen(user):
+            value = user  # a token in the place of a user
+        else:
+            first += len(user) + len(found) + (secret[:1] in {'"', "'"})
+            value = secret.strip("\"'")
     return (first, first + len(value)) if _is_secret(value) else None
 
 
 def _follows(match: re.Match[str], form: Form, *, is_short: bool) -> bool:
     gap = match["gap"]
-    if form is Form.SOURCE:
+    if form == "source":
         return bool(gap) and match["source"] is not None
     if not is_short:
         return bool(gap)
-    if form in {Form.NEXT, Form.GUESSED}:
+    if form in {"next", "guessed"}:
         return bool(gap) and "=" not in gap
-    return not gap if form is Form.ATTACHED else True
+    return not gap if form == "attached" else True
 
 
 def _is_secret(value: str) -> bool:

@@ -31,16 +31,6 @@ class Rule(msgspec.Struct, frozen=True):
     judge: Judge
 
 
-def _rule(kind: str, needles: str, pattern: str, is_secret: Callable[[str], bool] = bool) -> Rule:
-    """Return a rule for the group `secret`, if it is no stand-in."""
-
-    def judge(text: str, match: re.Match[str]) -> Span | None:
-        value = text[slice(*match.span("secret"))]
-        return match.span("secret") if is_secret(value) and not values.is_stand_in(value) else None
-
-    return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
-
-
 _QUOTED = r"(?:\\?'(?P<secret>[^'\\\r\n]{3,200})\\?'|\\?\"(?P<other>[^\"\\\r\n]{3,200})\\?\")"
 _QUOTED_OR_WORD = r"\\?(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\?(?P=quote)"
 _ACCOUNT = re.compile(
@@ -49,11 +39,7 @@ _ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 _STATEMENT = 200  # characters of a statement before its password
-
-
 _WINDOWS_USER = re.compile(r" /(?:u|user)[: ]|cmdkey|xfreerdp|net use|runas", re.IGNORECASE)
-
-
 _IMPACKET = re.compile(
     r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword"
     r"|find-?delegation|addcomputer|rbcd|secretsdump|reg"
@@ -70,23 +56,28 @@ _NETWORK = re.compile(
 )
 
 
-def _near(sign: re.Pattern[str], is_secret: Callable[[str], bool] = bool, *, within: int = 0) -> Judge:
-    """Return a judge that takes a value for a secret where a sign stands before the match, or reaches so many
-    characters into it, and the value is no stand-in.
+def _rule(
+    kind: str,
+    needles: str,
+    pattern: str,
+    is_secret: Callable[[str], bool] = bool,
+    *,
+    beside: re.Pattern[str] | None = None,
+    within: int = 0,
+) -> Rule:
+    """Return a rule for the group `secret`, `other` or `bare`, whichever there is, if it is no stand-in.
+
+    Of what needs a sign *beside* it, that stands before the match, or reaches so many characters into it.
     """
 
     def judge(text: str, match: re.Match[str]) -> Span | None:
         groups = match.groupdict()
         span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
         value, at = text[slice(*span)], match.start()
-        is_beside = sign.search(text, max(0, at - _STATEMENT), at + within)
+        is_beside = beside is None or beside.search(text, max(0, at - _STATEMENT), at + within)
         return span if is_beside and is_secret(value) and not values.is_stand_in(value) else None
 
-    return judge
-
-
-def _is_handed(value: str) -> bool:
-    return value[0] not in "$-<" and not values.is_word(value)
+    return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
 
 
 def _is_given(value: str) -> bool:
@@ -161,15 +152,13 @@ RULES = (
         r"private-lines:"
         r" [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
     ),
-    Rule(
+    _rule(
         "database_password",
-        ("identified ",),
-        re.compile(
-            r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
-            rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
-            rf"({{\\]{{3,200}}))"
-        ),
-        _near(_ACCOUNT),
+        "identified ",
+        r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
+        rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
+        rf"({{\\]{{3,200}}))",
+        beside=_ACCOUNT,
     ),
     _rule(  # what is handed on to a command that reads a password
         "command_password",
@@ -185,13 +174,14 @@ RULES = (
         r" )?wrangler|"
         r"flyctl? auth"
         r"|vercel env|cargo login|twine|glab auth|ecryptfs)",
-        _is_handed,
+        lambda value: value[0] not in "$-<" and not values.is_word(value),
     ),
-    Rule(
+    _rule(
         "command_password",
-        (" /p",),
-        re.compile(r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})"),
-        _near(_WINDOWS_USER, within=1),
+        " /p",
+        r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})",
+        beside=_WINDOWS_USER,
+        within=1,
     ),
     _rule(  # of Impacket's commands
         "command_password",
@@ -199,20 +189,19 @@ RULES = (
         r"\.py (?:[^\s@]{1,60}"
         r" ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
     ),
-    Rule(  # the same, where the target is the domain
+    _rule(  # the same, where the target is the domain
         "command_password",
-        (".py ",),
-        re.compile(
-            r"\.py (?:[^\s@]{1,60}"
-            r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)"
-        ),
-        _near(_IMPACKET),
+        ".py ",
+        r"\.py (?:[^\s@]{1,60}"
+        r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)",
+        beside=_IMPACKET,
     ),
-    Rule(  # of routers' configurations, NetworkManager and wpa_supplicant
+    _rule(  # of routers' configurations, NetworkManager and wpa_supplicant
         "command_password",
-        ("pass", "secret"),
-        re.compile(r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})"),
-        _near(_NETWORK, lambda value: not values.is_word(value)),
+        "pass|secret",
+        r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})",
+        lambda value: not values.is_word(value),
+        beside=_NETWORK,
     ),
     _rule(
         "command_password",
@@ -232,12 +221,7 @@ RULES = (
         r"[ \t]{1,4}[\"']?(?P<secret>[^\s\"'`\\;|&/-][^\s\"'`\\;|&]{3,200})",
         _is_given,
     ),
-    Rule(
-        "database_password",
-        ("pass",),
-        re.compile(rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}"),
-        _near(_ACCOUNT),
-    ),
+    _rule("database_password", "pass", rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}", beside=_ACCOUNT),
     _rule(
         "database_password",
         "pass|auth",
