@@ -70,6 +70,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.runtime.times": PURE | {"msgspec"},
     "omegad.text": PURE | {"msgspec"},
     "omegad.text.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
+    "omegad.text.evidence.word_lists": PURE | {"importlib", "msgspec"},  # reads them from a file
     "omegad.text.redaction.commands": PURE | {"importlib", "msgspec"},  # reads its table from a file
     "omegad.text.stems": PURE | {"Stemmer", "threading"},
     "omegad.text.tokenizer": PURE,

@@ -52,30 +52,25 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and
     passes the filters.
     """
-    parts = [active(now="?")]
-    values: list[object] = [now_us]
-    for column in ("project", "entity_id", "session_id"):
-        if (value := getattr(filters, column)) is not None:
-            parts.append(f"m.{column} = ?")
-            values.append(value)
+    named = {column: getattr(filters, column) for column in ("project", "entity_id", "session_id")}
+    parts: list[tuple[str, tuple[object, ...]]] = [
+        (active(now="?"), (now_us,)),
+        *((f"m.{column} = ?", (value,)) for column, value in named.items() if value is not None),
+    ]
     if filters.event_types:
-        parts.append(f"m.event_type IN ({_marks(filters.event_types)})")
-        values.extend(filters.event_types)
+        parts.append((f"m.event_type IN ({_marks(filters.event_types)})", filters.event_types))
     if filters.tags:
         marks = _marks(filters.tags)
         tagged = (
             f"EXISTS (SELECT 1 FROM json_each(m.{column}) WHERE value IN ({marks}))"
             for column in ("tags", "auto_tags")
         )
-        parts.append(f"({' OR '.join(tagged)})")
-        values.extend((*filters.tags, *filters.tags))
+        parts.append((f"({' OR '.join(tagged)})", filters.tags * 2))
     if filters.since is not None:
-        parts.append("m.created_us >= ?")
-        values.append(parse_time(filters.since, "since"))
+        parts.append(("m.created_us >= ?", (parse_time(filters.since, "since"),)))
     if filters.until is not None:
-        parts.append("m.created_us <= ?")
-        values.append(parse_time(filters.until, "until"))
-    return " AND ".join(parts), tuple(values)
+        parts.append(("m.created_us <= ?", (parse_time(filters.until, "until"),)))
+    return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
 
 
 def _marks(values: tuple[str, ...]) -> str:

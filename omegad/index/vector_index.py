@@ -9,7 +9,7 @@ answers within a millisecond where the index in the file needs tens.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -109,7 +109,27 @@ class VectorIndex:
     def sync(self, connection: Connection) -> None:
         """Bring it up to the connection's moment."""
         with self._lock:
-            self._sync(connection)
+            if self._last_change is None:
+                # What changed before the first vectors are read is read with them.
+                latest = "SELECT coalesce(max(changed_position), 0) FROM memories"
+                self._last_change = connection.execute(latest).fetchone()[0]
+            if self._early:
+                self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
+            asked = (self.embedder_id, CHUNK)
+            while rows := connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall():
+                self._extend([row for row in rows if row[2] is not None])
+                self._early.update(row[0] for row in rows if row[2] is None)
+                self._last_vector = rows[-1][0]
+            if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
+                ids = msgspec.json.encode([row[1] for row in changed]).decode()
+                current = np.isin(
+                    self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
+                )
+                for row, _, is_active, created_us, expires_us, _ in changed:
+                    self._columns.change(
+                        row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us
+                    )
+                self._last_change = changed[-1][5]
 
     def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
         """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
@@ -185,36 +205,14 @@ class VectorIndex:
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
         known = cosines(connection, vector, self._ids[read].tolist())
         read = read[np.isin(self._ids[read], list(known))]
-        found = [
-            *_of_these(connection, vector, self._exact[kept]),
-            *(known[vector_id] for vector_id in self._ids[read].tolist()),
-        ]
+        found = list[float]()
+        for part in (kept[start : start + RESCORED] for start in range(0, len(kept), RESCORED)):
+            vectors = self._exact[part]
+            starts = str([*range(1, vectors.nbytes, VECTOR_BYTES)])
+            asked = {"starts": starts, "vectors": vectors, "vector": vector}
+            found += (row[0] for row in connection.execute(_THESE_COSINES, asked))
+        found += (known[vector_id] for vector_id in self._ids[read].tolist())
         return self._columns.memory[np.append(kept, read)], np.array(found, np.float64)
-
-    def _sync(self, connection: Connection) -> None:
-        if self._last_change is None:
-            # What changed before the first vectors are read is read with them.
-            self._last_change = connection.execute(
-                "SELECT coalesce(max(changed_position), 0) FROM memories"
-            ).fetchone()[0]
-        if self._early:
-            self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
-        while rows := connection.execute(
-            _NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)
-        ).fetchall():
-            self._extend([row for row in rows if row[2] is not None])
-            self._early.update(row[0] for row in rows if row[2] is None)
-            self._last_vector = rows[-1][0]
-        if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
-            ids = msgspec.json.encode([row[1] for row in changed]).decode()
-            current = np.isin(
-                self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
-            )
-            for row, _, is_active, created_us, expires_us, _ in changed:
-                self._columns.change(
-                    row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us
-                )
-            self._last_change = changed[-1][5]
 
     def _extend(self, rows: list[tuple[int, bytes, *tuple[object, ...]]]) -> None:
         if not rows:
@@ -260,13 +258,6 @@ def cosines_of_memories(
     """
     asked = {"embedder_id": embedder_id, "rows": str(list(memory_rows)), "vector": vector}
     return dict(connection.execute(sql, asked).fetchall())
-
-
-def _of_these(connection: Connection, vector: bytes, vectors: npt.NDArray[np.float32]) -> Iterator[float]:
-    """Return the exact cosine of each of *vectors*, shape (vectors, 384)."""
-    for part in (vectors[start : start + RESCORED] for start in range(0, len(vectors), RESCORED)):
-        asked = {"starts": str([*range(1, part.nbytes, VECTOR_BYTES)]), "vectors": part, "vector": vector}
-        yield from (row[0] for row in connection.execute(_THESE_COSINES, asked))
 
 
 def _sign_bits(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:

@@ -221,10 +221,17 @@ def best(
         AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
         for sql in (FEW_AMONG_FILTERED, AMONG_FILTERED)
     )
-    chosen = _rarest(counts, limit)
+    # The rarest terms that together find enough, and as many more as cost little.
+    rarest, total = set[str](), 0
+    for term in sorted(counts, key=lambda term: counts[term]):
+        if total >= limit and total + counts[term] > MATCHES_MAX:
+            break
+        rarest.add(term)
+        total += counts[term]
     is_rare = sum(counts.values()) <= MATCHES_MAX
-    if len(chosen) < len(counts) and not is_rare:
-        found = connection.execute(few, (" OR ".join(chosen), *among.values, limit)).fetchall()
+    if len(rarest) < len(counts) and not is_rare:
+        expression = " OR ".join(term for term in counts if term in rarest)
+        found = connection.execute(few, (expression, *among.values, limit)).fetchall()
         if len(found) >= limit * ENOUGH:
             return Best([row[0] for row in found], {})
     scores = dict(
@@ -262,16 +269,3 @@ def _latest(connection: Connection, term: str) -> npt.NDArray[np.int64]:
     return np.array(
         msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64
     )
-
-
-def _rarest(counts: Mapping[str, int], wanted: int) -> list[str]:
-    """Return, in the order of the question, the rarest terms that together find enough, and as many more
-    as cost little.
-    """
-    chosen, total = set[str](), 0
-    for term in sorted(counts, key=lambda term: counts[term]):
-        if total >= wanted and total + counts[term] > MATCHES_MAX:
-            break
-        chosen.add(term)
-        total += counts[term]
-    return [term for term in counts if term in chosen]

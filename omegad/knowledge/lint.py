@@ -243,28 +243,7 @@ def examine(
         connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us
     )
     findings = [
-        *(
-            Finding(
-                rule="contradiction",
-                ids=cluster[:IDS_MAX],
-                count=len(cluster),
-                text=f"which of these holds: {', '.join(cluster[:IDS_MAX])}?",
-                settle=f"omegad memory supersede {cluster[1]} {cluster[0]}",
-            )
-            for cluster in clusters
-        ),
-        *(
-            Finding(
-                rule="rests_on",
-                ids=(memory, basis),
-                count=1,
-                text=f"{memory} rests on {basis}, which is {why}",
-                settle=f"omegad thesis retract {thesis} {evidence}"
-                if thesis
-                else f"omegad memory unlink {memory} {basis}",
-            )
-            for memory, basis, why, thesis, evidence in (map(str, row) for row in rows(_RESTS_ON))
-        ),
+        *_doubtful(clusters, rows(_RESTS_ON)),
         *(
             _thesis(one, unsaid.get(one.thesis_id))
             for one in held
@@ -272,9 +251,9 @@ def examine(
             and not _is_dismissed(connection, "thesis", one.thesis_id)
         ),
         *(
-            _of_one(
+            _found(
                 "asked_in_vain",
-                asked,
+                (asked,),
                 count,
                 f'"{str(asked)[:120]}" was asked {count} times in vain',
                 "omegad store the answer",
@@ -282,26 +261,7 @@ def examine(
             for asked, count, _ in vain
         ),
         *_calibration(connection, project),
-        *(
-            _of_one(
-                "gap",
-                entity,
-                count,
-                f"of {entity} only {count} {'thing is' if count == 1 else 'things are'} known",
-                f"omegad store --entity-id {shlex.quote(str(entity))} …",
-            )
-            for entity, count in rows(_SPARSE)
-        ),
-        *(
-            _of_one(
-                "gap",
-                undecided,
-                0,
-                f"{undecided} is worked on, and no decision was kept for 30 days",
-                f"omegad store --project {shlex.quote(str(undecided))} --event-type decision …",
-            )
-            for (undecided,) in rows(_UNDECIDED)
-        ),
+        *_gaps(rows(_SPARSE), rows(_UNDECIDED)),
         *_many(
             "stale_decision",
             stale,
@@ -317,7 +277,7 @@ def examine(
     ]
     if memories and weak / memories > WEAK_SHARE and not _is_dismissed(connection, "strength", "all"):
         text = f"{weak} of {memories} memories have faded: knowledge decays faster than it is used"
-        findings.append(_of_one("strength", "all", weak, text, "omegad memory consolidate"))
+        findings.append(_found("strength", ("all",), weak, text, "omegad memory consolidate"))
     figures = Figures(
         memories=memories,
         weak=weak,
@@ -344,13 +304,26 @@ def components(edges: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
             yield tuple(members)
 
 
+def _doubtful(clusters: list[tuple[str, ...]], resting: Rows) -> Iterator[Finding]:
+    for cluster in clusters:
+        text = f"which of these holds: {', '.join(cluster[:IDS_MAX])}?"
+        settle = f"omegad memory supersede {cluster[1]} {cluster[0]}"
+        yield _found("contradiction", cluster, len(cluster), text, settle)
+    for memory, basis, why, thesis, evidence in resting:
+        text = f"{memory} rests on {basis}, which is {why}"
+        settle = f"omegad memory unlink {memory} {basis}"
+        if thesis:
+            settle = f"omegad thesis retract {thesis} {evidence}"
+        yield _found("rests_on", (memory, basis), 1, text, settle)
+
+
 def _thesis(one: theses.Thesis, unsaid: str | None) -> Finding:
     how = f"is said by a memory that is {unsaid}"
     if unsaid is None:
         how = f"was due on {one.due[:10]}" if one.is_due and one.due else "had no evidence for 60 days"
     text = f'thesis "{one.statement[:120]}" {how}: {one.confidence:.2f} ({one.counts})'
     settle = f"omegad thesis resolve {one.thesis_id} yes|no|n/a SOURCE"
-    return Finding(rule="thesis", ids=(one.thesis_id, one.memory_id), count=1, text=text, settle=settle)
+    return _found("thesis", (one.thesis_id, one.memory_id), 1, text, settle)
 
 
 def _calibration(connection: Connection, project: str | None) -> Iterator[Finding]:
@@ -364,20 +337,29 @@ def _calibration(connection: Connection, project: str | None) -> Iterator[Findin
         ):
             worse = f"Brier {score.brier:.3f}, not {score.brier_of_base_rate:.3f}"
             text = f"predictions about {domain} are worse than always saying the base rate: {worse}"
-            yield _of_one("calibration", domain, score.n, text, f"omegad thesis calibration{of_project}")
+            yield _found("calibration", (domain,), score.n, text, f"omegad thesis calibration{of_project}")
 
 
-def _of_one(rule: Rule, about: object, count: object, text: str, settle: str) -> Finding:
-    return Finding(rule=rule, ids=(str(about),), count=int(str(count)), text=text, settle=settle)
+def _gaps(sparse: Rows, undecided: Rows) -> Iterator[Finding]:
+    for entity, count in sparse:
+        things = "thing is" if count == 1 else "things are"
+        text = f"of {entity} only {count} {things} known"
+        yield _found("gap", (entity,), count, text, f"omegad store --entity-id {shlex.quote(str(entity))} …")
+    for (project,) in undecided:
+        text = f"{project} is worked on, and no decision was kept for 30 days"
+        settle = f"omegad store --project {shlex.quote(str(project))} --event-type decision …"
+        yield _found("gap", (project,), 0, text, settle)
 
 
 def _many(rule: Rule, rows: Rows, text: str, settle: str) -> Iterator[Finding]:
-    ids = tuple(str(row[0]) for row in rows)
-    if ids:
-        about = text.format(count=len(ids)) + f": {', '.join(ids[:IDS_MAX])}"
-        yield Finding(
-            rule=rule, ids=ids[:IDS_MAX], count=len(ids), text=about, settle=settle.format(first=ids[0])
-        )
+    if ids := tuple(str(row[0]) for row in rows):
+        about = f"{text.format(count=len(ids))}: {', '.join(ids[:IDS_MAX])}"
+        yield _found(rule, ids, len(ids), about, settle.format(first=ids[0]))
+
+
+def _found(rule: Rule, ids: tuple[object, ...], count: object, text: str, settle: str) -> Finding:
+    named = tuple(map(str, ids[:IDS_MAX]))
+    return Finding(rule=rule, ids=named, count=int(str(count)), text=text, settle=settle)
 
 
 def _is_dismissed(connection: Connection, rule: Rule, subject: str) -> bool:

@@ -139,28 +139,30 @@ def effects(connection: Connection, new: Said, near: Iterable[tuple[str, float]]
     """Return what was said does to memories that are *near* it, by id and cosine: to those of its own
     project or entity.
     """
-    found = (_effect(connection, new, memory_id, similarity) for memory_id, similarity in near)
-    return tuple(one for one in found if one and (one.similarity > RIPPLE_COSINE or one.side == "against"))
-
-
-def _effect(connection: Connection, new: Said, memory_id: str, similarity: float) -> Effect | None:
-    row = connection.execute(_MEMORY, (memory_id,)).fetchone()
-    if row is None or new.origin == memory_id:  # what nobody is known to have said again
-        return None
-    content, project, entity_id, session_id = row
-    if project != new.project and (entity_id is None or entity_id != new.entity_id):
-        return None
-    seen = stance(new.content, content)
-    is_echo = _is_own(new, session_id) or _was_shown(connection, new, [memory_id])
-    rows = connection.execute(_THESES, (memory_id, new.project, new.entity_id)).fetchall()
-    return Effect(
-        memory_id=memory_id,
-        similarity=round(similarity, 6),
-        side=_SIDES[seen.side],
-        is_echo=seen.side != "unclear" and is_echo,
-        kind=seen.kind,
-        theses=tuple(_touch(connection, new, one, seen) for one in rows),
-    )
+    found = list[Effect]()
+    for memory_id, similarity in near:
+        row = connection.execute(_MEMORY, (memory_id,)).fetchone()
+        if row is None or new.origin == memory_id:  # what nobody is known to have said again
+            continue
+        content, project, entity_id, session_id = row
+        if project != new.project and (entity_id is None or entity_id != new.entity_id):
+            continue
+        seen = stance(new.content, content)
+        rounded = round(similarity, 6)
+        if rounded > RIPPLE_COSINE or seen.side == "against":
+            is_echo = _is_own(new, session_id) or _was_shown(connection, new, [memory_id])
+            rows = connection.execute(_THESES, (memory_id, new.project, new.entity_id)).fetchall()
+            found.append(
+                Effect(
+                    memory_id=memory_id,
+                    similarity=rounded,
+                    side=_SIDES[seen.side],
+                    is_echo=seen.side != "unclear" and is_echo,
+                    kind=seen.kind,
+                    theses=tuple(_touch(connection, new, one, seen) for one in rows),
+                )
+            )
+    return tuple(found)
 
 
 def _touch(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from omegad.text.evidence import WORDS
+from omegad.text.evidence.word_lists import WORDS
 from omegad.text.stems import LETTERS_MAX, stem
 
 TERMS_MAX = 8_192

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.evidence import WORDS
 from omegad.text.evidence.sense import Sense, Word, read, root
 from omegad.text.evidence.statements import pieces
+from omegad.text.evidence.word_lists import WORDS
 
 Side = Literal["for", "against", "unclear"]
 Kind = Literal[

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from omegad.text.evidence import WORDS
+from omegad.text.evidence.word_lists import WORDS
 from omegad.text.stems import LETTERS_MAX, STEMS_MAX, stem
 
 COMPARED_CHARACTERS = 16_384

@@ -112,7 +112,7 @@ def passwords(text: str) -> list[Span]:
         if start != head[0]:
             head = start, _head(text, start)
         option = match["long"] or match["short"] or "u"
-        form = next((form for command, form in _ROWS[option] if command <= head[1]), None) or (
+        form: Form | None = next((known for command, known in _ROWS[option] if command <= head[1]), None) or (
             None if match["cluster"] else _guessed(option, head[1], text[start : match.start() + 1])
         )
         span = _value(text, match.end(), form, is_short=match["short"] is not None) if form else None
