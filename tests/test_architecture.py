@@ -76,7 +76,6 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.text.tokenizer": PURE,
     "omegad.text.periods": PURE | {"dateutil", "msgspec"},
     "omegad.requests": PURE | {"anyio", "msgspec", "pathlib"},
-    "omegad.client.answers": STDLIB | {"msgspec"},
     "omegad.client.asynchronous": STDLIB | {"msgspec"},
     "omegad.client.blocking": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omegad.client.answers import Notification
-from omegad.client.blocking import Client
+from omegad.client.blocking import Client, Notification
 from omegad.runtime.config import find_paths
 
 if TYPE_CHECKING:

@@ -11,8 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
 
-from omegad.client.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, rebuild, result_of
-from omegad.client.blocking import PROTOCOL
+from omegad.client.blocking import (
+    ANSWER_BYTES_MAX,
+    JSON,
+    PROTOCOL,
+    Inbox,
+    Notification,
+    rebuild,
+    result_of,
+)
 from omegad.rpc import endpoint
 from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
 from omegad.runtime.errors import NoDaemon, OmegadError

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from omegad.edge.cli.salvage import salvage
+from omegad.edge.cli.transfer import salvage
 from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
 from tests.forking import ROOT
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from omegad.client import AsyncClient, Client, answers
+from omegad.client import AsyncClient, Client, blocking
 from omegad.rpc import endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
@@ -133,7 +133,7 @@ async def test_both_clients_raise_the_catalogues_exceptions() -> None:
 )
 def test_an_error_keeps_its_class_on_the_way(kind: type[errors.OmegadError]) -> None:
     sent = kind()
-    received = answers.rebuild(
+    received = blocking.rebuild(
         WireError(sent.code, str(sent), {"kind": sent.kind, "tag": sent.tag, "hint": sent.hint})
     )
     assert type(received) is kind
@@ -147,7 +147,7 @@ def test_an_error_keeps_its_class_on_the_way(kind: type[errors.OmegadError]) -> 
 
 
 def test_an_error_of_a_newer_daemon_is_still_an_error() -> None:
-    received = answers.rebuild(WireError(-32019, "news", {}))
+    received = blocking.rebuild(WireError(-32019, "news", {}))
     assert (type(received), received.code, str(received)) == (errors.OmegadError, -32019, "news")
 
 
@@ -240,7 +240,7 @@ async def test_a_call_is_answered_though_nobody_takes_the_notifications_and_thei
         with pytest.raises(errors.Overloaded, match="lost"):  # noqa: PT012  the last turn of the loop raises
             async for _ in client.notifications():
                 taken += 1
-        assert taken == answers.LOST_NOTIFICATIONS_FROM
+        assert taken == blocking.LOST_NOTIFICATIONS_FROM
 
 
 async def test_the_blocking_client_takes_notifications_too() -> None:

@@ -121,7 +121,7 @@ OWN = (
     ),
     Verb(
         "salvage",
-        "salvage.run",
+        "transfer.save",
         about="Save what the views hold of a log that was lost, and store it again",
         options=(
             Option(
