@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeVar
 
 from omegad.client.asynchronous import AsyncClient
 from omegad.edge.cli import transfer
-from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import NAME, Answer, ask, ensure
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
@@ -91,9 +90,7 @@ class Wanted(NamedTuple):
 
 def run(arguments: Namespace, instance: Instance) -> int:
     """Take in a file, whatever it is."""
-    if not arguments.file:
-        raise WrongUsage("name a file")
-    path = Path(arguments.file).expanduser()
+    path = transfer.given(arguments)
     check_kind(path)
     if arguments.format is None and path.is_file() and lines.is_export(path):
         transfer.import_log(arguments, instance, path)

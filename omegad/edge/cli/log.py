@@ -58,12 +58,13 @@ def _write_event(event: Answer) -> None:
     if isinstance(said, dict):
         said = {name: value for name, value in said.items() if name != "type"}
     data = "(erased)" if said is None else one_line(msgspec.json.encode(said).decode())
-    where = one_line(event["session_id"] or event["client"] or "-")
-    line = (
+    print(
         f"{event['position']:>7}  {moment(event['occurred_at'])} "
-        f" {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
+        f" {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')} "
+        f" {one_line(event['session_id'] or event['client'] or '-')}  "
+        f"{cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data}",
+        flush=True,
     )
-    print(line + (cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data), flush=True)
 
 
 def rebuild(arguments: Namespace, instance: Instance) -> int:

@@ -126,7 +126,7 @@ def package_path(environ: Mapping[str, str]) -> str:
     return own if is_installed else os.pathsep.join(filter(None, [str(PACKAGE_ROOT), own]))
 
 
-def last_lines(path: Path, offset: int = 0) -> str:
+def last_lines(path: Path, offset: int) -> str:
     """Return the last few lines of a file after *offset*, which is that of another one where the file is
     shorter.
     """

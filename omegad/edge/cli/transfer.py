@@ -77,7 +77,7 @@ def backup(arguments: Namespace, instance: Instance) -> None:
 
 def restore(arguments: Namespace, instance: Instance) -> None:
     """Put a backup in the place of a home's log, once it has verified; keep the one that was there."""
-    source = _given(arguments)
+    source = given(arguments)
     with (
         _free_home(instance, REPLACE, may_replace=arguments.replace),
         counted("restoring") as progress,
@@ -159,7 +159,8 @@ def _free_home(instance: Instance, hint: str, *, may_replace: bool = False) -> I
         yield
 
 
-def _given(arguments: Namespace) -> Path:
+def given(arguments: Namespace) -> Path:
+    """Return the file that a verb was told. Raises `WrongUsage` where it was told none."""
     if not arguments.file:
         raise WrongUsage("name a file")
     return Path(arguments.file).expanduser()
@@ -169,7 +170,7 @@ def _target(arguments: Namespace, instance: Instance) -> Path:
     """Return the file to make. Raises `Refused` for one in a home: what the daemon uses there must never
     be moved.
     """
-    target = _given(arguments)
+    target = given(arguments)
     if not target.parent.is_dir():
         raise WrongUsage(f"there is no folder {target.parent}: make it, or name a file elsewhere")
     log_file.check_outside(target, instance.paths.home)

@@ -24,9 +24,7 @@ def put(text: str, wanted: Document) -> str:
     """
     if not text.strip(jsonc.BYTE_ORDER_MARK + " \t\r\n"):
         text += "{}\n"
-    while edit := next(_missing(jsonc.parse(text), wanted, ""), None):
-        text = edit(text)
-    return text
+    return _edited(text, lambda root: _missing(root, wanted, ""))
 
 
 def take_out(text: str, places: Document, before: object) -> str:
@@ -35,13 +33,17 @@ def take_out(text: str, places: Document, before: object) -> str:
 
     A container that is in *before*, the document as it was, stays. Raises `Invalid` for what is not JSON.
     """
-    while True:
-        root = jsonc.parse(text)
-        indexes = [index for index, item in enumerate(root.items) if item.key in places]
-        edit = next(_cuts(root, indexes, before), None)
-        if edit is None:
-            return text
+    return _edited(
+        text,
+        lambda root: _cuts(root, [at for at, item in enumerate(root.items) if item.key in places], before),
+    )
+
+
+def _edited(text: str, edits: Callable[[Node], Iterator[Edit]]) -> str:
+    """Return *text* after the first edit of it, the first of what that makes of it, and so on."""
+    while edit := next(edits(jsonc.parse(text)), None):
         text = edit(text)
+    return text
 
 
 def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) -> Iterator[Edit]:

@@ -21,18 +21,14 @@ ROLES: tuple[Role, ...] = ("user", "assistant")
 def recognises(path: Path, beginning: Beginning) -> bool:
     """Say whether it is one, or a folder of them."""
     if path.is_dir():
-        return next(_files(path), None) is not None
+        return next(path.rglob("*.jsonl"), None) is not None
     return path.suffix == ".jsonl" and b'"sessionId"' in beginning.head
 
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield what people and the agent stated, session after session."""
-    for file in _files(path) if path.is_dir() else (path,):
+    for file in sorted(path.rglob("*.jsonl")) if path.is_dir() else (path,):
         yield from each(_lines(file), partial(_stated, file))
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.rglob("*.jsonl")))
 
 
 def _lines(file: Path) -> Iterator[Row]:
@@ -47,9 +43,7 @@ def _lines(file: Path) -> Iterator[Row]:
 def _stated(file: Path, _place: str, line: object) -> Iterator[Found]:
     if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
         return
-    if _is_paused(text_of(line.get("cwd"))):
-        return
-    message = line.get("message")
+    message = line.get("message") if not _is_paused(text_of(line.get("cwd"))) else None
     for role in ROLES:
         if line.get("type") == role and isinstance(message, dict):
             for number, statement in enumerate(
@@ -71,8 +65,7 @@ def _stated(file: Path, _place: str, line: object) -> Iterator[Found]:
 @cache
 def _is_paused(folder: str | None) -> bool:
     """Return whether nothing is to be kept of a folder."""
-    home = str(find_paths().home)
-    return folder is not None and pausing.of_folders(home, [folder]) is not None
+    return folder is not None and pausing.of_folders(str(find_paths().home), [folder]) is not None
 
 
 def _said(content: object) -> str:
