@@ -271,6 +271,8 @@ def decide(
     stdout, told, verdict = (
         ("", [], "") if is_over or command.is_spooled else _answered(prepared, state, now_us)
     )
+    if verdict == "deny" and not ruling.held:
+        claimed = ()  # what does not happen needs no file
     is_told = command.is_kept or _is_own_call(prepared, state, now_us)
     is_said = not is_told and (not is_paused or hook.kind == "session_end")
     happened = _happened(prepared, state) if is_said else None

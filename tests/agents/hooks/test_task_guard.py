@@ -44,5 +44,6 @@ def test_what_becomes_of_it_is_a_setting(home: Home, tmp_path: Path, mode: str) 
     task = home.call("task.create", title="Round the total", project="shop")["task_id"]
     for file in ("a.py", "b.py"):
         assert edited(home, "t-1", shop, file).get("permissionDecision", "off") == mode
+    assert len(home.call("claim.list")["claims"]) == (0 if mode == "deny" else 2)
     home.call("task.claim", task_id=task, session_id="t-1")
     assert edited(home, "t-1", shop) == {}
