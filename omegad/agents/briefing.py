@@ -16,10 +16,9 @@ from omegad.index.active import active
 from omegad.knowledge import theses
 from omegad.log.projection import to_json
 from omegad.person import identity, reminder
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.clock import uuid7
 from omegad.search.events import Returned
 from omegad.session.events import How, MemorySurfaced

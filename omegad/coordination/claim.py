@@ -24,10 +24,9 @@ from omegad.coordination.events import (
 from omegad.coordination.targets import Target, branches, folder_for, found_files, same_files
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.repository import project_of
 from omegad.runtime.times import rfc3339

@@ -14,10 +14,9 @@ from omegad.coordination.claim import ExpireClaims
 from omegad.coordination.events import PATHS_MAX
 from omegad.coordination.targets import Target, found_files
 from omegad.reactions.contract import Reader
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Option, Table, Verb
+from omegad.requests.verb import AgentTool, Option, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session.liveness import LEASE_US
 from omegad.storage.driver import Connection

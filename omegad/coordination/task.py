@@ -19,10 +19,9 @@ from omegad.coordination.events import (
 from omegad.coordination.task_state import Tasks, TaskState
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks

@@ -12,10 +12,9 @@ from msgspec import Meta
 
 from omegad.coordination.session_end import IDLE_US, EndSession
 from omegad.reactions.contract import Reader
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import MORE, WATCH, Table, Verb
+from omegad.requests.verb import MORE, WATCH, AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection

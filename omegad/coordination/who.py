@@ -5,10 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import MORE, WATCH, Table, Verb
+from omegad.requests.verb import MORE, WATCH, AgentTool, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 

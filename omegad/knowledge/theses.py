@@ -11,10 +11,9 @@ from msgspec import Meta
 
 from omegad.index.active import active
 from omegad.knowledge.events import Outcome, Side
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection

@@ -22,10 +22,9 @@ from omegad.memory import store
 from omegad.memory.relating import Replaceable
 from omegad.memory.state import Memories, MemoryId, MemoryState, findable, known
 from omegad.memory.store import THESIS, THESIS_TYPE, PreparedStore, Stored, StoreMemory
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from omegad.runtime.times import parse_time
 

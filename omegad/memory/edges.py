@@ -23,11 +23,10 @@ from omegad.memory.events import (
 from omegad.memory.graph import edge_types_between
 from omegad.memory.lifecycle import RestoreMemory, SupersedeMemory, restore, supersede
 from omegad.memory.state import Memories, MemoryId, known
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection

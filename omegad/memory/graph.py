@@ -13,10 +13,9 @@ from omegad.index.vector_index import VectorIndex
 from omegad.log.projection import to_json
 from omegad.memory.events import EdgeType
 from omegad.memory.reading import COLUMNS, fields, require, status_at
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import AgentTool, Table, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 

@@ -7,11 +7,10 @@ from msgspec import Meta
 
 from omegad.log.event import Position
 from omegad.memory.reading import Cursor, require
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.log_events import LogEvent, log_event
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 

@@ -26,10 +26,9 @@ from omegad.memory.events import (
     Rating,
 )
 from omegad.memory.state import Memories, MemoryId, MemoryState, findable, known
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Conflict, OmegadError, Refused
 from omegad.runtime.times import parse_time
 

@@ -11,10 +11,9 @@ from omegad.index.active import is_over
 from omegad.index.filters import Filters, Some, where
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import PAGE_BYTES_MAX, Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.json_types import Fields
 from omegad.runtime.times import LAST_US, parse_time, rfc3339

@@ -39,10 +39,9 @@ from omegad.memory.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.memory.relating import Effects, Neighbour, Replaceable, Scope, effects, relations
 from omegad.memory.state import Memories, MemoryState, findable, known, new_id
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name, Text
 from omegad.requests.method import CommandMethod, Moment, Outdated, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Invalid, ReadTooLong, Refused, Stale
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection

@@ -8,10 +8,9 @@ from msgspec import Meta
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.reactions.contract import ReactionStatus
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
-from omegad.requests.verb import WATCH, Verb
+from omegad.requests.verb import WATCH, AgentTool, Verb
 
 PROTOCOL = 1
 READ_MAX = 10_000

@@ -12,11 +12,10 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.content import clean
 from omegad.person.events import IdentityChanged, ProfileUpdated
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Invalid, Refused
 from omegad.storage.driver import Connection
 

@@ -14,11 +14,10 @@ from omegad.memory.events import MemoryEdited
 from omegad.memory.lifecycle import deleted
 from omegad.memory.state import Memories, MemoryId, known
 from omegad.memory.store import PreparedStore, StoreMemory, begun, store
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Text
 from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import parse_time, rfc3339
 from omegad.storage.driver import Connection

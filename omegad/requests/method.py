@@ -22,10 +22,9 @@ from omegad.log.decision import Decision, Proposal, RequestKey
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.query import Query
-from omegad.requests.verb import OF_ITS_NAME, Verb
+from omegad.requests.verb import OF_ITS_NAME, AgentTool, Verb
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import Refused

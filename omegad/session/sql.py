@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import EVERY_VIEW, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.selecting import Limits, select
 

@@ -7,8 +7,8 @@ import msgspec
 
 from omegad.agents.tools import coordinating, finding, memory, protocol, remembering, thesis, upkeep
 from omegad.agents.tools.tool import Arguments, Fields, Reply, Run, Session, Tool, required, without_empty
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import IN_EVERY, CommandMethod, Method, QueryMethod
+from omegad.requests.verb import AgentTool
 
 _DECLARING = (remembering, finding, memory, upkeep, protocol, thesis, coordinating)
 _SAYING = {module.__name__.rpartition(".")[2]: module for module in _DECLARING}

@@ -89,7 +89,7 @@ class Tool(NamedTuple):
     """A row of the table of tools: what it takes, and what each of its actions does, "" that of a tool
     with none.
 
-    Of actions that are one method, the methods say so themselves (`omegad.requests.agent_tool`).
+    Of actions that are one method, the methods say so themselves (`omegad.requests.verb`).
     """
 
     name: str

@@ -30,10 +30,9 @@ from omegad.memory.upkeep.clusters import (
     week_summary,
     weeks,
 )
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 

@@ -39,11 +39,10 @@ from omegad.memory.upkeep.compaction import (
 from omegad.memory.upkeep.expiry import ExpireMemories
 from omegad.memory.upkeep.review import DAY_US
 from omegad.reactions.contract import Reader
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.query import POSITION_MAX
-from omegad.requests.verb import Verb
+from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn

@@ -12,11 +12,10 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.events import MemoryDeleted
 from omegad.memory.state import known
-from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import ViewAnswer
-from omegad.requests.verb import Option, Verb
+from omegad.requests.verb import AgentTool, Option, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
