@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from omegad.log.event import Excerpt, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
-from omegad.session import edits
+from omegad.session import tool_inputs
 from omegad.session.events import ToolCalled
 
 NAME = "audit"
@@ -150,12 +150,12 @@ def _file(part: Excerpt | None) -> str | None:
 def _edited(call: ToolCalled) -> tuple[str, ...]:
     """Return the files that a call was to change; of an input that is cut, those that its beginning names."""
     part = call.tool_input
-    if part is None or not (edits.changes(call.tool_name) or edits.PATCH_BEGINS in part.head):
+    if part is None or not (tool_inputs.changes(call.tool_name) or tool_inputs.PATCH_BEGINS in part.head):
         return ()
     if not part.tail:
-        return edits.changed(call.tool_name, part.head)[:EDITED_MAX]
+        return tool_inputs.changed(call.tool_name, part.head)[:EDITED_MAX]
     patched = tuple(dict.fromkeys(_PATCHED.findall(part.head)))[:EDITED_MAX]
-    named = _file(part) if edits.changes(call.tool_name) else None
+    named = _file(part) if tool_inputs.changes(call.tool_name) else None
     return patched or ((named,) if named else ())
 
 

@@ -18,8 +18,7 @@ from omegad.catalog.methods import SERVED
 from omegad.catalog.tools import TOOLS
 from omegad.log.decision import RequestKey
 from omegad.log.sanitise import without_credentials
-from omegad.operations.status import PROTOCOL, Greeting, Hello, Ping, Pong, Shutdown, Stopping
-from omegad.operations.system import Handler
+from omegad.operations.status import PROTOCOL, Greeting, Handler, Hello, Ping, Pong, Shutdown, Stopping
 from omegad.requests.method import CommandMethod, Method, QueryMethod, RequestContext
 from omegad.requests.running import RequestRunner
 from omegad.rpc.peer import Call

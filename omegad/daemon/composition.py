@@ -39,7 +39,7 @@ from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep.consolidation import DailyUpkeep
 from omegad.operations import files
-from omegad.operations import reactions as set_aside
+from omegad.operations import status as set_aside
 from omegad.operations.erasing import EraseMemory, Erasing
 from omegad.operations.past import DiffLog, PastReader
 from omegad.operations.self_check import SelfCheck

@@ -244,12 +244,10 @@ class EmbeddingBacklog:
         """Say whether it was told to look, there is another model than at the last sweep, or it is time to
         try again what was set aside.
         """
-        now = anyio.current_time()
-        has_changed = self._near.embedder.embedder_id != self._swept_with
         return (
             self._is_wanted
-            or has_changed
-            or any(deferred.until <= now for deferred in self._deferred.values())
+            or self._near.embedder.embedder_id != self._swept_with
+            or any(deferred.until <= anyio.current_time() for deferred in self._deferred.values())
         )
 
     def look_again(self) -> None:
@@ -302,7 +300,7 @@ class EmbeddingBacklog:
         deferred = self._deferred.get(key)
         if deferred is not None and anyio.current_time() < deferred.until:
             return
-        problem = await work(memory)
+        problem = await self._compute(memory.content) or await work(memory)
         if problem is not None:
             _log.warning(
                 "backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S
@@ -317,9 +315,6 @@ class EmbeddingBacklog:
         """Embed one and record what follows; return what is wrong with it, None once that is done. Raises
         what keeps the model from it.
         """
-        problem = await self._compute(memory.content)
-        if problem is not None:
-            return problem
         command = EmbedMemory(
             memory_id=memory.memory_id,
             content_key=memory.content_hash,
@@ -343,9 +338,6 @@ class EmbeddingBacklog:
         """Compute the vectors of one again, and put them into the views; returns and raises as `_embed`
         does.
         """
-        problem = await self._compute(memory.content)
-        if problem is not None:
-            return problem
         for text in passages(memory.content):
             await self._near.embedder.keep(text)
         self._has_filled |= await self._views.driver.fill_at([memory.position]) > 0

@@ -166,8 +166,14 @@ def traverse(connection: Connection, query: TraverseMemories, moment: Moment) ->
     require(connection, query.memory_id)
     hops, edges, is_truncated = {query.memory_id: 0}, dict[int, WalkedEdge](), False
     frontier = [query.memory_id]
+    values = {
+        "min_weight": query.min_weight,
+        "types": to_json(query.edge_types),
+        "limit": STEP_EDGES_MAX + 1,
+    }
     for hop in range(1, query.max_hops + 1):
-        steps = _steps(connection, query, frontier)
+        values["frontier"] = to_json(frontier)
+        steps = connection.execute(STEPS[query.direction], values).fetchall() if frontier else []
         is_truncated |= len(steps) > STEP_EDGES_MAX
         frontier = []
         for edge_id, source_id, target_id, edge_type, weight, reached in steps[:STEP_EDGES_MAX]:
@@ -201,20 +207,6 @@ def traverse(connection: Connection, query: TraverseMemories, moment: Moment) ->
         truncated=is_truncated,
         **moment.shown,
     )
-
-
-def _steps(
-    connection: Connection, query: TraverseMemories, frontier: list[str]
-) -> list[tuple[int, str, str, str, float, str]]:
-    if not frontier:
-        return []
-    values = {
-        "frontier": to_json(frontier),
-        "min_weight": query.min_weight,
-        "types": to_json(query.edge_types),
-        "limit": STEP_EDGES_MAX + 1,
-    }
-    return connection.execute(STEPS[query.direction], values).fetchall()
 
 
 def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> SimilarAnswer:

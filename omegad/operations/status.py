@@ -1,19 +1,34 @@
-"""Questions about the service itself, its log and its views, and the word to stop it."""
+"""Questions about the service itself, its log and its views, and what its reactions failed on; its figures in
+Prometheus' text format, version 0.0.4; and the word to stop it.
+"""
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from omegad.log.dead_letters import DeadLetter
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.reactions.contract import ReactionStatus
+from omegad.reactions.runner import Runner
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.requests.verb import WATCH, AgentTool, Verb
+from omegad.rpc.peer import Call
+from omegad.runtime.errors import Invalid, NotFound
+from omegad.runtime.times import rfc3339
 
 PROTOCOL = 1
 READ_MAX = 10_000
+LISTED_MAX = 1_000
+
+
+Handler = Callable[..., Awaitable[object]]
+"""Answers a request (its Struct, the call)."""
+
 ProgressToken = Annotated[str | int, Meta(description="be sent `progress` notifications with this token")]
 
 
@@ -213,6 +228,212 @@ class ViewsReport(msgspec.Struct, frozen=True, kw_only=True):
     views: dict[str, object]
 
 
+class Metric(NamedTuple):
+    """A family of figures: its name without the prefix, and one value, or one for each value of a label."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    about: str
+    values: float | Iterable[tuple[str, float]]
+    label: str = ""
+
+
+def exposition(status: ServiceStatus) -> str:
+    """Write the figures of a status."""
+    service = (
+        Metric("build_info", "gauge", "1, of the version in the label.", [(status.version, 1)], "version"),
+        Metric("uptime_seconds", "gauge", "Time since the start.", status.uptime_s),
+        Metric("rss_bytes", "gauge", "Memory that is resident.", status.rss_bytes),
+        Metric("connections", "gauge", "Clients that are connected.", status.connections),
+        Metric("requests_total", "counter", "Requests since the start.", status.requests),
+        Metric(
+            "degraded",
+            "gauge",
+            "How much is not as it should be; the status says what.",
+            len(status.degraded),
+        ),
+        Metric(
+            "gateway_up", "gauge", "Whether the gateway of MCP runs.", int(status.gateway_pid is not None)
+        ),
+    )
+    lines = []
+    for metric in (*service, *_parts(status)):
+        name = f"omegad_{metric.name}"
+        lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
+        if isinstance(metric.values, int | float):
+            lines.append(f"{name} {metric.values}")
+        else:
+            lines += [f'{name}{{{metric.label}="{value}"}} {figure}' for value, figure in metric.values]
+    return "\n".join(lines) + "\n"
+
+
+def _parts(status: ServiceStatus) -> Iterable[Metric]:
+    log, embedding, check = status.log, status.embedding, status.self_check
+    views, reactions = status.views.items(), status.reactions.items()
+    return (
+        Metric("log_head", "gauge", "The position of the last event.", log.head),
+        Metric("log_events_total", "counter", "Events in the log, which only grows.", log.head),
+        Metric("log_bytes", "gauge", "Size of the log and its write-ahead log.", log.bytes),
+        Metric("log_waiting", "gauge", "Appends that wait.", log.waiting),
+        Metric(
+            "file_bytes",
+            "gauge",
+            "Size of a part's file and its write-ahead log.",
+            status.files.items(),
+            "part",
+        ),
+        Metric("disk_free_bytes", "gauge", "What is free where the home is.", status.disk_free_bytes),
+        Metric(
+            "view_position",
+            "gauge",
+            "Up to which event a view shows the log.",
+            [(name, view.position) for name, view in views],
+            "view",
+        ),
+        Metric(
+            "view_lag",
+            "gauge",
+            "Events that a view does not show yet.",
+            [(name, view.lag) for name, view in views],
+            "view",
+        ),
+        Metric(
+            "view_failed",
+            "gauge",
+            "Whether a view has failed.",
+            [(name, int(view.state == "failed")) for name, view in views],
+            "view",
+        ),
+        Metric(
+            "reaction_lag",
+            "gauge",
+            "Events that a reaction has yet to see.",
+            [(name, one.lag) for name, one in reactions],
+            "reaction",
+        ),
+        Metric(
+            "reaction_failing",
+            "gauge",
+            "Whether a reaction is in trouble.",
+            [(name, int(one.trouble is not None)) for name, one in reactions],
+            "reaction",
+        ),
+        Metric("spool_files", "gauge", "Hooks that wait to be taken in.", status.spool.waiting),
+        Metric("spool_lost", "gauge", "Hooks that were let go.", status.spool.lost),
+        Metric("index_vectors", "gauge", "Vectors held in memory.", embedding.index_vectors),
+        Metric("index_bytes", "gauge", "Size of the vectors held in memory.", embedding.index_bytes),
+        Metric("embedding_backlog", "gauge", "Memories that wait for their vectors.", embedding.backlog),
+        Metric(
+            "self_check_timestamp_seconds",
+            "gauge",
+            "When log and views were proved last; 0 for never.",
+            check.at_us / 1e6 if check else 0,
+        ),
+        Metric("self_check_duration_seconds", "gauge", "How long that took.", check.took_s if check else 0),
+        Metric("self_check_problems", "gauge", "What that found wrong.", len(check.problems) if check else 0),
+    )
+
+
+class ListSetAside(Request, frozen=True, kw_only=True, tag="reaction.list"):
+    """List the events, and the slots of time, that a reaction failed on and set aside."""
+
+
+class RetrySetAside(Request, frozen=True, kw_only=True, tag="reaction.retry"):
+    """Try again what reactions failed on: all of it, what one of them did, or one event of it."""
+
+    reaction: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="only what this reaction failed on")]
+        | None
+    ) = None
+    position: Annotated[int, Meta(ge=0, description="only that event, or slot, of the reaction")] | None = (
+        None
+    )
+    forget: Annotated[bool, Meta(description="try nothing, and let go of it")] = False
+    request_id: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="the same id gives the first answer")]
+        | None
+    ) = None
+
+
+class OneSetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """An event at a position of the log, or a slot of time, and what the reaction failed on there."""
+
+    reaction: str
+    position: int
+    is_slot: bool
+    failed_at: str
+    tries: int
+    error: str
+
+
+class AllSetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """What is set aside: the first 1,000 of `total`, by reaction and position."""
+
+    set_aside: list[OneSetAside]
+    total: int
+
+
+class Retried(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of them were done now, or let go of, and those that failed once more."""
+
+    done: int
+    forgotten: int
+    failed: list[OneSetAside]
+
+
+def handlers(runner: Runner) -> dict[type[msgspec.Struct], Handler]:
+    """Return what answers each of the methods about what is set aside."""
+    return {ListSetAside: partial(listed, runner), RetrySetAside: partial(retried, runner)}
+
+
+async def listed(runner: Runner, _request: ListSetAside, _call: Call) -> AllSetAside:
+    """List it."""
+    found = await runner.set_aside()
+    return AllSetAside(set_aside=_told(found), total=len(found))
+
+
+async def retried(runner: Runner, request: RetrySetAside, call: Call) -> Retried:
+    """Try what is meant again, one after the other. Raises `NotFound` where there is none, and storage
+    errors where it cannot be tried now.
+    """
+    if request.position is not None and request.reaction is None:
+        raise Invalid("whose position?", hint="name the reaction too; reaction.list shows what is set aside")
+    meant = [
+        one
+        for one in await runner.set_aside()
+        if request.reaction in {None, one.name} and request.position in {None, one.position}
+    ]
+    if not meant and request.reaction is not None:
+        raise NotFound("nothing of that is set aside", hint="reaction.list shows what is")
+    failed = []
+    for one in meant:
+        if request.forget:
+            await runner.forget(one)
+        elif left := await runner.retry(one):
+            failed.append(left)
+    call.peer.written = max(call.peer.written, runner.head)
+    done = len(meant) - len(failed)
+    return Retried(
+        done=0 if request.forget else done,
+        forgotten=done if request.forget else 0,
+        failed=_told(failed),
+    )
+
+
+def _told(found: Sequence[DeadLetter]) -> list[OneSetAside]:
+    return [
+        OneSetAside(
+            reaction=one.name,
+            position=one.position,
+            is_slot=one.is_slot,
+            failed_at=rfc3339(one.failed_at),
+            tries=one.tries,
+            error=one.error,
+        )
+        for one in found[:LISTED_MAX]
+    ]
+
+
 METHODS = (
     ServiceMethod(params=Hello, answer=Greeting, verb=None),
     ServiceMethod(params=Ping, answer=Pong, verb=Verb(says="omegad {version} answers: process {pid}")),
@@ -236,4 +457,6 @@ METHODS = (
     ServiceMethod(params=VerifyLog, answer=LogReport, verb=None),
     ServiceMethod(params=RebuildViews, answer=ViewsReport, verb=None),
     ServiceMethod(params=VerifyViews, answer=ViewsReport, verb=None),
+    ServiceMethod(params=ListSetAside, answer=AllSetAside),
+    ServiceMethod(params=RetrySetAside, answer=Retried, writes=True),
 )

@@ -20,13 +20,13 @@ from omegad.log.verifying import LogReport
 from omegad.memory.embedding import EmbeddingBacklog
 from omegad.operations import clock
 from omegad.operations.clock import ShowClock
-from omegad.operations.metrics import exposition
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
     EmbeddingStatus,
     Ended,
     Exposition,
     FollowLog,
+    Handler,
     LogPage,
     LogStatus,
     Metrics,
@@ -42,6 +42,7 @@ from omegad.operations.status import (
     VerifyViews,
     ViewsReport,
     ViewStatus,
+    exposition,
 )
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.log_events import log_event
@@ -59,8 +60,6 @@ from omegad.storage.readers import Turn
 T = TypeVar("T")
 ReactionStates = Callable[[], dict[str, ReactionStatus]]
 
-Handler = Callable[..., Awaitable[object]]
-"""Answers a request (its Struct, the call)."""
 
 PROGRESS_EVERY_S = 0.2
 LOOK_S = 0.25  # for what the status has to read

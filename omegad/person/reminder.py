@@ -109,9 +109,6 @@ SELECT m.node_id, m.content, m.project, r.due_us, r.told_at FROM reminders AS r
   JOIN memories AS m ON m.node_id = r.memory_id
 WHERE {{condition}} AND {_STANDING} ORDER BY r.due_us, r.id LIMIT :limit
 """
-_ALL = _FOUND.format(condition="1")
-_DUE = _FOUND.format(condition="r.due_us <= :now_us")
-_UNTOLD = _FOUND.format(condition="r.told_at IS NULL AND r.due_us <= :now_us")
 
 
 class ListReminders(Query, frozen=True, kw_only=True, tag="reminder.list"):
@@ -142,7 +139,7 @@ class ReminderList(ViewAnswer, frozen=True):
 
 def list_reminders(connection: Connection, query: ListReminders, moment: Moment) -> ReminderList:
     """Read those that stand."""
-    found = _read(connection, _ALL, query.project, moment.now_us, query.limit)
+    found = _read(connection, "1", query.project, moment.now_us, query.limit)
     return ReminderList(reminders=found, **moment.shown)
 
 
@@ -152,11 +149,14 @@ def due(
     """Return reminders whose time has come, the oldest first: of a project and of none, of all where it is
     None; *is_told*: those told of, too.
     """
-    return _read(connection, _DUE if is_told else _UNTOLD, project, now_us, limit)
+    condition = "r.due_us <= :now_us" if is_told else "r.told_at IS NULL AND r.due_us <= :now_us"
+    return _read(connection, condition, project, now_us, limit)
 
 
-def _read(connection: Connection, sql: str, project: str | None, now_us: int, limit: int) -> list[Reminder]:
-    rows = connection.execute(sql, {"project": project, "now_us": now_us, "limit": limit})
+def _read(
+    connection: Connection, condition: str, project: str | None, now_us: int, limit: int
+) -> list[Reminder]:
+    values = {"project": project, "now_us": now_us, "limit": limit}
     return [
         Reminder(
             memory_id=memory_id,
@@ -166,7 +166,9 @@ def _read(connection: Connection, sql: str, project: str | None, now_us: int, li
             is_due=due_us <= now_us,
             told_at=told_at,
         )
-        for memory_id, content, of, due_us, told_at in rows
+        for memory_id, content, of, due_us, told_at in connection.execute(
+            _FOUND.format(condition=condition), values
+        )
     ]
 
 

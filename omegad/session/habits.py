@@ -15,9 +15,9 @@ import msgspec
 from omegad.log.event import RecordedEvent
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
-from omegad.session import commands
-from omegad.session.commands import SHELLS
+from omegad.session import tool_inputs
 from omegad.session.events import SessionEnded
+from omegad.session.tool_inputs import SHELLS
 from omegad.storage.driver import Connection
 
 NAME = "habits"
@@ -127,7 +127,7 @@ def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
 
 def _command(given: str) -> str | None:
     """Return the command that a shell was given, None for one that is too long to be a habit."""
-    found = commands.said(given)
+    found = tool_inputs.command_of(given)
     return found.text if found and found.is_whole and len(found.text) <= COMMAND_CHARACTERS_MAX else None
 
 

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
 from omegad.requests.method import EVERY_VIEW, Moment, QueryMethod, RequestContext, Services
@@ -43,18 +42,10 @@ class Rows(ViewAnswer, frozen=True):
     truncated: bool
 
 
-class ViewFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Which file to ask, which tables of it, with the number of words that each stands for (0 of a part of
-    an index, which is asked with it), and what its projections show.
+def find(connection: Connection, _query: SelectRows, moment: Moment) -> tuple[Path, dict[str, int], Moment]:
+    """Return where the views are, their tables, with the number of words that each stands for (0 of a part of
+    an index, which is asked with it), and what they show.
     """
-
-    file: Path
-    tables: dict[str, int]
-    moment: Moment
-
-
-def find(connection: Connection, _query: SelectRows, moment: Moment) -> ViewFile:
-    """Return where the views are, and their tables."""
     file = next(path for _, name, path in connection.execute("PRAGMA database_list") if name == "main")
     listed = connection.execute("PRAGMA main.table_list").fetchall()
     indexes = tuple(
@@ -66,18 +57,24 @@ def find(connection: Connection, _query: SelectRows, moment: Moment) -> ViewFile
         for _, name, *_ in listed
         if name not in OWN and not name.startswith("sqlite_")
     }
-    return ViewFile(file=Path(file), tables=words, moment=moment)
+    return Path(file), words, moment
 
 
-async def answer(_services: Services, query: SelectRows, place: ViewFile, _context: RequestContext) -> Rows:
+async def answer(
+    _services: Services,
+    query: SelectRows,
+    place: tuple[Path, dict[str, int], Moment],
+    _context: RequestContext,
+) -> Rows:
     """Run the SELECT in a process of its own, for which nobody waits."""
     limits = Limits(rows=query.limit, bytes=BYTES_MAX, seconds=SECONDS_MAX, memory_bytes=MEMORY_BYTES_MAX)
-    found = await select(place.file, query.sql, place.tables, limits)
+    file, tables, moment = place
+    found = await select(file, query.sql, tables, limits)
     return Rows(
         columns=found.columns,
         rows=found.rows,
         truncated=found.has_more,
-        **place.moment.shown,
+        **moment.shown,
     )
 
 

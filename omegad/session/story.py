@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from omegad.session import commands
+from omegad.session import tool_inputs
 from omegad.session.events import TO_JUDGE
 from omegad.storage.driver import Connection
 
@@ -69,7 +69,11 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def command(self) -> str | None:
         """The beginning of what a shell was given, None for another tool."""
-        found = commands.said(self.input_summary) if self.tool_name.lower() in commands.SHELLS else None
+        found = (
+            tool_inputs.command_of(self.input_summary)
+            if self.tool_name.lower() in tool_inputs.SHELLS
+            else None
+        )
         return found and found.text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omegad.session.edits import TOOLS, changed, changes
+from omegad.session.tool_inputs import TOOLS, changed, changes
 
 PATCH = (
     "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-a\n+b\n*** Add File: c.py\n+a\n  ***"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.session import commands, summary
+from omegad.session import summary, tool_inputs
 from omegad.session.story import Call, Said, Stored
 from omegad.session.summary import CHARACTERS_MAX, Told
 
@@ -82,4 +82,4 @@ def test_where_many_commands_failed_last_more_are_named_by_their_beginnings() ->
 def test_a_command_is_read_off_the_beginning_of_an_input(
     given: str, expected: tuple[str, bool] | None
 ) -> None:
-    assert commands.said(given) == expected
+    assert tool_inputs.command_of(given) == expected

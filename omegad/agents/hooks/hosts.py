@@ -10,7 +10,7 @@ import msgspec
 
 from omegad.agents.push_guard import verdict
 from omegad.agents.push_guard.commands import taken_away
-from omegad.session import edits
+from omegad.session import tool_inputs
 from omegad.session.events import ToolStatus
 from omegad.text.redaction import redact_name
 
@@ -145,7 +145,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
             )
             text = " ".join(_strings(command)) if isinstance(command, list) else command
             if self.tool_name.lower() not in SHELL_TOOLS:
-                found = edits.read(self.tool_name, self.tool_input)
+                found = tool_inputs.read(self.tool_name, self.tool_input)
             elif isinstance(text, str):
                 found = tuple(_NAMED.findall(text[:_COMMAND_CHARACTERS]))
         return tuple(dict.fromkeys(join(self.folder or "", one) for one in found))[:USED_MAX]
@@ -192,7 +192,9 @@ def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | N
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
         tool_input=tool_input,
         files=(
-            edits.changed(tool_name[:NAME_MAX], tool_input) if kind in {"before_tool", "after_tool"} else ()
+            tool_inputs.changed(tool_name[:NAME_MAX], tool_input)
+            if kind in {"before_tool", "after_tool"}
+            else ()
         ),
         away=_away(tool_name, tool_input, payload) if kind == "before_tool" else (),
         result=_plain(result if (error := payload.get("error")) is None else error),
@@ -213,7 +215,7 @@ def _away(tool_name: str, tool_input: object, payload: Mapping[str, object]) -> 
         return ()
     return tuple(
         taken_away(command if isinstance(command, str) else list(map(str, command)), folder)[
-            : edits.FILES_MAX
+            : tool_inputs.FILES_MAX
         ]
     )
 

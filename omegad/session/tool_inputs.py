@@ -1,5 +1,6 @@
-"""Which of agents' tools change files, and where each says which: under which keys of its input it has paths,
-or that it is given a patch.
+"""What agents' tools are given: which command a shell, read off the beginning of its input as the audit keeps
+it; and which of them change files, and where each says which: under which keys of its input it has paths, or
+that it is given a patch.
 
 Names and keys are compared without case, spaces and punctuation, so that `apply_patch` is `applyPatch`, and a
 name may have that of a server of MCP before it. The names are those that each host's own source or
@@ -10,8 +11,15 @@ only reads is never among them.
 import re
 from collections.abc import Iterator, Mapping
 from posixpath import join
+from typing import NamedTuple
 
 import msgspec
+
+SHELLS = frozenset({"bash", "shell", "exec_command", "run_shell_command", "local_shell"})
+_BEGINS = re.compile(r'"(?:command|cmd)": ?(?:("(?:[^"\\]|\\.)*+"?)|\[((?:"(?:[^"\\]|\\.)*+"?,? ?)*+\]?))')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?')
+_BEFORE = re.compile(r"cd [^&;|]{1,200}&& ?")
+_AFTER = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n)?(?: -?[0-9]{1,5})?)?$")
 
 FILES_MAX = 1_024
 DEPTH_MAX = 2
@@ -250,3 +258,37 @@ def _paths(given: Mapping[str, object], keys: tuple[str, ...], depth: int = 0) -
                 and (not _URI.match(one) or one[: len(SCHEME)].lower() == SCHEME)
             ):
                 yield one
+
+
+class Said(NamedTuple):
+    """A command without what only says where it is run and how much of it is shown; whether it is all
+    there.
+    """
+
+    text: str
+    is_whole: bool
+
+
+def command_of(given: str) -> Said | None:
+    """Return the command that a shell's input begins with; None where there is none."""
+    found = _BEGINS.search(given)
+    if found is None:
+        return None
+    parts = [found.group(1)] if found.group(1) else _STRING.findall(found.group(2))
+    is_whole = bool(parts) and parts[-1][-1] == '"' and len(parts[-1]) > 1
+    is_whole = is_whole and (found.group(1) is not None or found.group(2).endswith("]"))
+    text = " ".join(_unquoted(parts[-1]).split()) if parts else ""
+    start = _BEFORE.match(text)
+    text = text[start.end() :] if start else text
+    text = (_AFTER.sub("", text) if is_whole else text).strip()
+    return Said(text, is_whole) if text else None
+
+
+def _unquoted(written: str) -> str:
+    """Return what a JSON string says that may be cut off."""
+    for text in (written, f'{written}"', f'{written.rpartition(chr(92))[0]}"'):
+        try:
+            return msgspec.json.decode(text, type=str)
+        except msgspec.DecodeError:
+            continue
+    return ""
