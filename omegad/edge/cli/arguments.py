@@ -21,10 +21,6 @@ from omegad.runtime.json_types import Fields
 if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
 
-EXIT = """
-exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
-"""
-
 EXAMPLES = """\
 examples:
   omegad store "We deploy with blue-green since May" --event-type decision --project shop
@@ -36,10 +32,20 @@ examples:
   omegad doctor
 
 The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its files are (~/.omegad).
+
+exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
 """
 
-SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag", "memory_ids": "memory-id"}
-SINGULAR |= {"statuses": "status", "paths": "path", "refs": "ref", "capabilities": "capability"}
+SINGULAR = {
+    "event_types": "event-type",
+    "edge_types": "edge-type",
+    "tags": "tag",
+    "memory_ids": "memory-id",
+    "statuses": "status",
+    "paths": "path",
+    "refs": "ref",
+    "capabilities": "capability",
+}
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}
@@ -63,7 +69,7 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     whole = ArgumentParser(
         prog="omegad",
         description="Long-term memory for coding agents: a service over an append-only log.",
-        epilog=EXAMPLES + EXIT,
+        epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

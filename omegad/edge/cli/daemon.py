@@ -8,7 +8,6 @@ import time
 from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from omegad import __version__
 from omegad.edge.cli import starting
@@ -29,9 +28,6 @@ from omegad.edge.cli.printing import (
 from omegad.rpc import endpoint
 from omegad.runtime import config, pausing
 from omegad.runtime.errors import Invalid, OmegadError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
@@ -95,7 +91,20 @@ def status(arguments: Namespace, instance: Instance) -> None:
     answer = ask(instance, "system.status")
     answer["paused"] = answer.get("paused") or _paused_here(instance)
     if arguments.watch:
-        watch(arguments, instance, {}, _drawn)
+        from rich.console import Group  # noqa: PLC0415  nothing else needs it
+        from rich.text import Text  # noqa: PLC0415
+
+        watch(
+            arguments,
+            instance,
+            {},
+            lambda answer: Group(
+                table((), _fields(answer)),
+                Text(),
+                table(VIEW_HEADER, _views(answer)),
+                *(Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]),
+            ),
+        )
     if arguments.json:
         write_json(answer)
     else:
@@ -104,14 +113,6 @@ def status(arguments: Namespace, instance: Instance) -> None:
         write_table(VIEW_HEADER, _views(answer))
         for trouble in answer["degraded"]:
             warn(trouble)
-
-
-def _drawn(answer: Answer) -> "RenderableType":
-    from rich.console import Group  # noqa: PLC0415  no other verb needs it
-    from rich.text import Text  # noqa: PLC0415
-
-    troubles = [Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]]
-    return Group(table((), _fields(answer)), Text(), table(VIEW_HEADER, _views(answer)), *troubles)
 
 
 def _fields(answer: Answer) -> list[tuple[str, str]]:

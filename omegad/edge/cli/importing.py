@@ -43,7 +43,6 @@ from omegad.edge.transfer.found import (
     request,
 )
 from omegad.edge.transfer.log_file import Progress
-from omegad.edge.transfer.reading import check_kind
 from omegad.edge.transfer.references import references, renamed, steps
 from omegad.memory.types import BUILT_IN
 from omegad.runtime import config, digests
@@ -64,7 +63,6 @@ OUTCOMES = ("stored", "duplicate", "already_imported", "refused")
 DIGEST = re.compile(r"[0-9a-f]{16,128}")  # some systems name a memory by one of its text
 COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
 
-Request = Fields
 T = TypeVar("T")
 THESIS = "thesis"
 """What in a memory's metadata says that it is one, and is to find its evidence."""
@@ -73,7 +71,7 @@ THESIS = "thesis"
 class Wanted(NamedTuple):
     """A memory that is asked to be stored: those that its metadata name, and what was counted of it."""
 
-    asked: Request
+    asked: Fields
     names: frozenset[str]
     counts: Counts
 
@@ -91,7 +89,6 @@ class Wanted(NamedTuple):
 def run(arguments: Namespace, instance: Instance) -> int:
     """Take in a file, whatever it is."""
     path = transfer.given(arguments)
-    check_kind(path)
     if arguments.format is None and path.is_file() and lines.is_export(path):
         transfer.import_log(arguments, instance, path)
         return 0
@@ -235,7 +232,7 @@ class Import:
             drawn = [asked for asked in links if asked]
             await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
 
-    async def _sent(self, method: str, asked: Request) -> Answer | OmegadError:
+    async def _sent(self, method: str, asked: Fields) -> Answer | OmegadError:
         """Return what is answered, or why what was sent is refused. The digest in its `request_id`, against
         which a guess of a secret could be held, is made with the key before.
         """
@@ -290,7 +287,7 @@ class Import:
         else:
             self.counted += 1
 
-    async def _draw(self, asked: Request) -> None:
+    async def _draw(self, asked: Fields) -> None:
         answer = await self._sent(LINK, asked)
         if isinstance(answer, OmegadError):
             self.problems.append(f"an edge of {asked['memory_id']}: {answer}")

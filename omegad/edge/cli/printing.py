@@ -28,8 +28,13 @@ KIB = 1024
 # repaint the terminal.
 TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """What turns the direction in which text is read."""
-_UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *TURNING), "\N{REPLACEMENT CHARACTER}")
-_UNSAFE |= {ord("\t"): "    ", ord("\n"): "\n", ord("\r"): "", 0x2028: "\n", 0x2029: "\n"}
+_UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *TURNING), "\N{REPLACEMENT CHARACTER}") | {
+    ord("\t"): "    ",
+    ord("\n"): "\n",
+    ord("\r"): "",
+    0x2028: "\n",
+    0x2029: "\n",
+}
 # The same in JSON, which can say them otherwise, and whatever else shows nothing itself.
 _UNSEEN = re.compile(
     "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"

@@ -70,7 +70,7 @@ def start(instance: Instance) -> int:
         time.sleep(POLL_S)
         if process.poll() is None:
             continue
-        if holder(paths) is not None:
+        if endpoint.holder(paths.lock) is not None:
             is_lost = True  # whoever holds the lock is waited for, and when they are gone it is tried again
         elif is_lost:
             (process, offset), is_lost = _launched(instance), False
@@ -81,7 +81,10 @@ def start(instance: Instance) -> int:
                 f"omegad could not be started:\n{indent(said, QUOTED)}",
                 hint=f"{paths.daemon_log} has all of it; `omegad doctor` may know more",
             )
-    if holder(paths) not in {process.pid, 0}:  # lest it become the daemon as soon as that one is stopped
+    if endpoint.holder(paths.lock) not in {
+        process.pid,
+        0,
+    }:  # lest it become the daemon as soon as that one is stopped
         process.terminate()
         process.wait()
     return pid
@@ -151,7 +154,7 @@ def stop(paths: Paths) -> int | None:
                 client.call("system.shutdown")
             break
         except (NoDaemon, ShuttingDown):
-            ending = holder(paths)
+            ending = endpoint.holder(paths.lock)
         if ending is None:
             return None
         if time.monotonic() > deadline:
@@ -159,7 +162,7 @@ def stop(paths: Paths) -> int | None:
                 f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending)
             )
         time.sleep(POLL_S)
-    while (ending := holder(paths)) in {pid, 0}:
+    while (ending := endpoint.holder(paths.lock)) in {pid, 0}:
         if time.monotonic() > deadline:
             raise Unavailable(f"process {ending or 'unknown'} does not end", hint=_ends(ending or 0))
         time.sleep(POLL_S)
@@ -175,11 +178,6 @@ def _ends(pid: int) -> str:
         if pid
         else "`fuser omegad.lock` in the home names it"
     )
-
-
-def holder(paths: Paths) -> int | None:
-    """Return the process that serves the home, 0 where it has not said which it is, None where none does."""
-    return endpoint.holder(paths.lock)
 
 
 def is_alive(pid: int) -> bool:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from omegad.edge.setup import entries, jsonc
 from omegad.edge.setup.commands import Commands
-from omegad.edge.setup.entries import Document
 from omegad.edge.setup.hosts import File, Format, Host
 from omegad.edge.setup.jsonc import BYTE_ORDER_MARK
 from omegad.runtime.errors import Invalid, Refused
+from omegad.runtime.json_types import Fields
 
 NAME = "omegad"
 TABLE = "mcp_servers"
@@ -40,9 +40,9 @@ class Kind(NamedTuple):
     """
 
 
-def document(parts: Iterable[Part], commands: Commands) -> Document:
+def document(parts: Iterable[Part], commands: Commands) -> Fields:
     """Return what a JSON file is to hold, for every host that reads it."""
-    wanted: Document = {}
+    wanted: Fields = {}
     for host, file in parts:
         wanted |= dict(file.fixed)
         if "hooks" in file.what:
@@ -53,13 +53,13 @@ def document(parts: Iterable[Part], commands: Commands) -> Document:
     return wanted
 
 
-def hooks(host: Host, commands: Commands) -> Document:
+def hooks(host: Host, commands: Commands) -> Fields:
     """Return a host's hooks by event."""
     shape = host.hook_shape
-    by_event: Document = {}
+    by_event: Fields = {}
     for hook in host.hooks:
         timeouts = {name: hook.timeout_s * units for name, units in shape.timeouts}
-        one: Document = {
+        one: Fields = {
             **dict(shape.fixed),
             "command": commands.hook(hook.event),
             **timeouts,
@@ -72,10 +72,10 @@ def hooks(host: Host, commands: Commands) -> Document:
     return by_event
 
 
-def server(host: Host, commands: Commands) -> Document:
+def server(host: Host, commands: Commands) -> Fields:
     """Return the MCP server as a host wants it."""
     shape, words = host.server_shape, commands.server()
-    command: Document = {"command": words} if shape.is_one_list else {"command": words[0], "args": words[1:]}
+    command: Fields = {"command": words} if shape.is_one_list else {"command": words[0], "args": words[1:]}
     return {**dict(shape.fixed), **command}
 
 

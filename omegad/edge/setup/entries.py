@@ -11,13 +11,12 @@ from omegad.edge.setup.jsonc import Node
 from omegad.runtime.errors import Refused
 from omegad.runtime.json_types import Fields
 
-Document = Fields
 Edit = Callable[[str], str]
 ABSENT = object()
 """Stands for what was not in a document."""
 
 
-def put(text: str, wanted: Document) -> str:
+def put(text: str, wanted: Fields) -> str:
     """Return *text* with *wanted* in it: objects are joined, and lists hold omegad's elements.
 
     Raises `Invalid` for what is not JSON and `Refused` where something else stands in the place of an entry.
@@ -27,7 +26,7 @@ def put(text: str, wanted: Document) -> str:
     return _edited(text, lambda root: _missing(root, wanted, ""))
 
 
-def take_out(text: str, places: Document, before: object) -> str:
+def take_out(text: str, places: Fields, before: object) -> str:
     """Return *text* without omegad's entries under the keys of *places*, and without containers that they
     leave empty.
 
@@ -46,7 +45,7 @@ def _edited(text: str, edits: Callable[[Node], Iterator[Edit]]) -> str:
     return text
 
 
-def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) -> Iterator[Edit]:
+def _missing(node: Node, wanted: Fields, place: str, *, is_own: bool = False) -> Iterator[Edit]:
     """Return the edits that make an object hold *wanted*; each is of the text as it is."""
     if not isinstance(node.value, dict):
         raise _in_the_way(place, node)

@@ -5,6 +5,7 @@ them up or let them go.
 import hashlib
 import os
 import plistlib
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -78,21 +79,19 @@ def _files(of: Service, world: World) -> dict[Path, str]:
             "StandardErrorPath": str(of.log),
         }
         agent["Sockets"]["Listener"]["SockPathName"] = str(of.socket)
-        path = world.path(f"{{home}}/Library/LaunchAgents/{label}.plist")
-        return {path: plistlib.dumps(agent).decode()}
+        return {world.path(f"{{home}}/Library/LaunchAgents/{label}.plist"): plistlib.dumps(agent).decode()}
     folder = world.path("{config}/systemd/user")
     words = {
         "@COMMAND@": " ".join(_quoted(word).replace("$", "$$") for word in of.command),
         "@ENVIRONMENT@": " ".join(_quoted(f"{name}={value}") for name, value in of.environment.items()),
         "@SOCKET@": str(of.socket).replace("%", "%%"),
     }
-    texts = {}
-    for kind in ("socket", "service"):
-        text = _template(f"systemd/omegad.{kind}")
-        for placeholder, word in words.items():
-            text = text.replace(placeholder, word)
-        texts[folder / f"{of.name}.{kind}"] = text
-    return texts
+    return {
+        folder / f"{of.name}.{kind}": re.sub(
+            "|".join(words), lambda found: words[found[0]], _template(f"systemd/omegad.{kind}")
+        )
+        for kind in ("socket", "service")
+    }
 
 
 def _quoted(word: str) -> str:

@@ -20,6 +20,7 @@ import pytest
 from omegad.client import Client
 from omegad.edge.cli import main, starting
 from omegad.edge.cli.instance import Instance
+from omegad.rpc import endpoint
 from omegad.runtime import config
 from tests.acceptance.conftest import PATIENT
 from tests.forking import Forked
@@ -89,7 +90,7 @@ class Command:
         try:
             starting.stop(self.paths)
         finally:
-            if pid := starting.holder(self.paths):
+            if pid := endpoint.holder(self.paths.lock):
                 os.kill(pid, signal.SIGKILL)
 
 

@@ -86,7 +86,7 @@ def test_a_stop_ends_when_another_daemon_has_taken_the_home(omegad: Command) -> 
         try:
             assert starting.stop(omegad.paths) == pid
             until(
-                lambda: starting.holder(omegad.paths) == successor.pid,
+                lambda: endpoint.holder(omegad.paths.lock) == successor.pid,
                 lambda: "the successor does not hold the home",
             )
         finally:
