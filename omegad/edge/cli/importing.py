@@ -96,7 +96,8 @@ def run(arguments: Namespace, instance: Instance) -> int:
     types = {*BUILT_IN, *config.load(instance.paths, instance.environ).event_types}
     steps = taken.in_steps(list(taken.requests(path, types)))
     count = sum(map(len, steps))
-    report: Fields = {"format": taken.source.name, "found": taken.found, "dry_run": arguments.dry_run}
+    found = count + taken.left_out.total()
+    report: Fields = {"format": taken.source.name, "found": found, "dry_run": arguments.dry_run}
     if not arguments.dry_run:
         report["memories_before"] = _count(instance)
         try:
@@ -104,7 +105,10 @@ def run(arguments: Namespace, instance: Instance) -> int:
                 ensure(instance)
                 asyncio.run(taken.take_in(instance, steps, progress))
         except OmegadError:
-            warn(f"{taken.sent} of {count} memories were imported before this: run it again to go on")
+            warn(
+                f"{sum(taken.outcomes.values())} of {count} memories were imported before this: run it again"
+                " to go on"
+            )
             raise
         report["memories_after"] = _count(instance)
     report |= {"to_store": count, **taken.outcomes, "left_out": dict(taken.left_out)}
@@ -121,7 +125,6 @@ class Import:
     """What a file holds, and what has come of it so far."""
 
     source: Source
-    found: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     gone: set[str] = field(default_factory=set)
     """Their ids of what is left out."""
@@ -145,11 +148,6 @@ class Import:
     head: int = 0
     """Where the log ended before: what stands up to there was imported earlier."""
 
-    @property
-    def sent(self) -> int:
-        """How many memories were sent and answered."""
-        return sum(self.outcomes.values())
-
     def requests(self, path: Path, types: set[str]) -> Iterator[Wanted]:
         """Yield the request of each memory that the other system finds itself, and note what else it has."""
         for one in sources.read(path, self.source):
@@ -161,7 +159,6 @@ class Import:
                 case Other():
                     self.lost.append(f"{one.what}: {one.rows} rows")
                 case _:
-                    self.found += 1
                     wanted = self._wanted(one, types) if isinstance(one, Found) else one
                     if isinstance(wanted, Wanted):
                         yield wanted
@@ -219,7 +216,9 @@ class Import:
             self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
             every = [one for step in steps for one in step]
             for step in steps:
-                await _each(step, self._store, lambda: progress(self.sent, len(every), "memories"))
+                await _each(
+                    step, self._store, lambda: progress(sum(self.outcomes.values()), len(every), "memories")
+                )
             await _each(self.unfinished, self._finish)
             await _each([one for one in every if one.counts != Counts()], self._count)
             links = [link(edge, self.source, self.ids) for edge in self.edges]

@@ -51,7 +51,8 @@ def _missing(node: Node, wanted: Fields, place: str, *, is_own: bool = False) ->
         raise _in_the_way(place, node)
     for key, value in wanted.items():
         here = f"{place}.{key}" if place else key
-        item = node.item(key)
+        # The last one, as parsers do, where a key stands twice.
+        item = next((item for item in reversed(node.items) if item.key == key), None)
         if item is None:
             yield partial(jsonc.insert, node=node, key=key, value=value)
         elif isinstance(value, dict):

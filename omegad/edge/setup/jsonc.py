@@ -29,10 +29,6 @@ class Node(NamedTuple):
     last: int = 0
     """Of an object or array: where its last token or comment before the closing bracket ends."""
 
-    def item(self, key: str) -> "Item | None":
-        """Return an object's item by its key; the last one, as parsers do, where a key stands twice."""
-        return next((item for item in reversed(self.items) if item.key == key), None)
-
 
 class Item(NamedTuple):
     """A member of an object, or an element of an array, whose key is empty."""
