@@ -137,13 +137,13 @@ def diff(answer: Answer, _arguments: Namespace) -> None:
         f"positions {answer['from'] + 1} to {answer['to']}:"
         f" {', '.join(f'{count} {tag}' for tag, count in answer['tags'].items()) or 'nothing'}"
     )
-    if answer["changes"]:
-        write_table(
-            ("LAST", "KIND", "ID", "WHAT", "TEXT"),
-            [
-                (moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "")
-                for one in answer["changes"]
-            ],
-        )
+    write_table(
+        ("LAST", "KIND", "ID", "WHAT", "TEXT"),
+        [
+            (moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "")
+            for one in answer["changes"]
+        ],
+        none="",
+    )
     if answer["next"] is not None:
         warn(f"there is more: --from {answer['next']} goes on")

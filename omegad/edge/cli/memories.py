@@ -166,22 +166,22 @@ def traverse(answer: Answer, _arguments: Namespace) -> None:
 @answered
 def timeline(answer: Answer, _arguments: Namespace) -> None:
     """Show the memories of the last days."""
-    rows = [
-        (
-            day["day"],
-            moment(memory["created_at"])[-5:],
-            memory["memory_id"],
-            memory["event_type"],
-            memory["project"] or "-",
-            memory["content"],
-        )
-        for day in answer["days"]
-        for memory in day["memories"]
-    ]
-    if answer["days"]:
-        write_table(("DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"), rows)
-    else:
-        print("no memories")
+    write_table(
+        ("DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"),
+        [
+            (
+                day["day"],
+                moment(memory["created_at"])[-5:],
+                memory["memory_id"],
+                memory["event_type"],
+                memory["project"] or "-",
+                memory["content"],
+            )
+            for day in answer["days"]
+            for memory in day["memories"]
+        ],
+        none="no memories",
+    )
     if answer["truncated"]:
         warn("there are older ones in these days; --limit shows more of them")
 

@@ -109,9 +109,15 @@ def write_more(answer: Mapping[str, str | None]) -> None:
         print(painted(f"there are more: --cursor {answer['next_cursor']}", "dim"))
 
 
-def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows in columns; on a terminal the last column is wrapped, and what is very long cut."""
+def write_table(header: Sequence[str], rows: Iterable[Sequence[object]], none: str | None = None) -> None:
+    """Print rows in columns; on a terminal the last column is wrapped, and what is very long cut. Where there
+    are no rows, *none* is printed instead of the heading, and nothing where it is empty.
+    """
     cells = [[one_line(cell) for cell in row] for row in rows]
+    if not cells and none is not None:
+        if none:
+            print(none)
+        return
     widths = [max(map(width, column)) for column in zip(header, *cells, strict=True)]
     if is_terminal(sys.stdout):
         shown = console()

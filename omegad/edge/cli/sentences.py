@@ -39,10 +39,7 @@ def say(arguments: Namespace, instance: Instance) -> int:
     elif arguments.says:
         print(safe(_CELLS.vformat(arguments.says, (), vars(arguments) | answer)).rstrip("\n"))
     elif shown:
-        if answer[shown.of]:
-            write_table(*rows_of(shown, answer))
-        else:
-            print(shown.none)
+        write_table(*rows_of(shown, answer), none=shown.none)
         if "next_cursor" in answer:
             write_more(answer)
         for field, sentence in shown.warns.items():

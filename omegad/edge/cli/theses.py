@@ -106,13 +106,11 @@ def lint(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json(answer | more)
         return
-    if answer["findings"]:
-        write_table(
-            ("RULE", "FINDING", "SETTLE IT BY"),
-            [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]],
-        )
-    else:
-        print("nothing to look at")
+    write_table(
+        ("RULE", "FINDING", "SETTLE IT BY"),
+        [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]],
+        none="nothing to look at",
+    )
     print()
     write_fields([(name.replace("_", " "), str(value)) for name, value in answer["figures"].items()])
     if answer["total"] > len(answer["findings"]):
@@ -121,8 +119,7 @@ def lint(arguments: Namespace, instance: Instance) -> None:
         memory_id = saved["memory_id"]
         print(f"{saved['outcome']}: report {memory_id}" if memory_id else "nothing to keep a report of")
     if tasks := more.get("tasks"):
-        if tasks["tasks"]:
-            write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
+        write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]], none="")
         left = f"; {tasks['left']} are left for the next time" if tasks["left"] else ""
         print(f"{len(tasks['tasks'])} tasks put down; {tasks['known']} gaps had theirs{left}")
     warn_if_stale(answer)

@@ -62,12 +62,12 @@ def junk(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json(answer if dropped is None else answer | {"dropped": dropped})
     else:
-        if found:
-            names = ("memory_id", "why", "source", "event_type", "content")
-            write_table(
-                ("ID", "WHY", "SOURCE", "TYPE", "CONTENT"),
-                [[one[name] or "-" for name in names] for one in found],
-            )
+        names = ("memory_id", "why", "source", "event_type", "content")
+        write_table(
+            ("ID", "WHY", "SOURCE", "TYPE", "CONTENT"),
+            [[one[name] or "-" for name in names] for one in found],
+            none="",
+        )
         print(f"{answer['total']} in all" if dropped is None else _pruned(dropped))
         warn_if_stale(answer)
 
@@ -88,26 +88,25 @@ def _pruned(answer: Answer) -> str:
 
 
 def _show_clusters(answer: Answer) -> None:
-    if answer["clusters"]:
-        write_table(
-            ("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"),
-            [
-                (
-                    one["event_type"],
-                    one["project"] or "",
-                    len(one["originals"]),
-                    one["memory_id"] or "",
-                    one["content"],
-                )
-                for one in answer["clusters"]
-            ],
-        )
+    write_table(
+        ("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"),
+        [
+            (
+                one["event_type"],
+                one["project"] or "",
+                len(one["originals"]),
+                one["memory_id"] or "",
+                one["content"],
+            )
+            for one in answer["clusters"]
+        ],
+        none="",
+    )
 
 
 def _show_ids(answer: Answer, *kinds: str) -> None:
-    rows = [(kind, safe(memory_id)) for kind in kinds for memory_id in answer[kind]]
-    if rows:
-        write_table(("WHAT", "ID"), rows)
+    ids = [(kind, safe(memory_id)) for kind in kinds for memory_id in answer[kind]]
+    write_table(("WHAT", "ID"), ids, none="")
 
 
 def _would(answer: Answer) -> str:
