@@ -82,9 +82,8 @@ def _what(answer: Answer) -> str:
 
 def _show(would: Answer) -> None:
     what = ", with all that it ever said:" if would["memory_id"] else ", wherever it stands"
-    print(f"{_what(would)} would be removed for good{what}")
-    for wording in would["wordings"]:
-        print(f"  {safe(cut(one_line(wording), WORDING_COLUMNS))}")
+    wordings = [f"  {safe(cut(one_line(wording), WORDING_COLUMNS))}" for wording in would["wordings"]]
+    print("\n".join([f"{_what(would)} would be removed for good{what}", *wordings]))
     if would["whole_values_only"]:
         print(
             f"{would['whole_values_only']} of these are so short or common that only texts which say exactly"

@@ -35,26 +35,31 @@ def store(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json(answer)
     else:
-        print(f"{painted(answer['outcome'], 'green')} {answer['memory_id']}")
-        for related in answer["related"]:
-            print(f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})")
-        for kind, others in (("contradicts", answer["contradicts"]), ("supersedes", answer["superseded"])):
-            for other in others:
-                print(f"  {kind} {other}")
-        for other in answer["may_contradict"]:
-            print(
+        told = [other["memory_id"] for other in answer["may_contradict"]]
+        lines = (
+            f"{painted(answer['outcome'], 'green')} {answer['memory_id']}",
+            *(
+                f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})"
+                for related in answer["related"]
+            ),
+            *(f"  contradicts {other}" for other in answer["contradicts"]),
+            *(f"  supersedes {other}" for other in answer["superseded"]),
+            *(
                 f"  may contradict {other['memory_id']} ({other['cosine']:.2f}):"
                 f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
                 f"    say so: omegad memory settle {answer['memory_id']} {other['memory_id']} contradicts"
                 " (or supersedes, or compatible)"
-            )
-        told = [other["memory_id"] for other in answer["may_contradict"]]
-        for other in (one for one in answer["may_replace"] if one["memory_id"] not in told):
-            print(
+                for other in answer["may_contradict"]
+            ),
+            *(
                 f"  may replace {other['memory_id']} ({other['cosine']:.2f}):"
                 f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
                 f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}"
-            )
+                for other in answer["may_replace"]
+                if other["memory_id"] not in told
+            ),
+        )
+        print("\n".join(lines))
     for what, key in (
         ("NOT KEPT, since an older memory says it already", "ignored"),
         ("NO MEMORY has these ids, which were to be evidence", "unfound"),
