@@ -43,6 +43,7 @@ from omegad.edge.transfer.found import (
     request,
 )
 from omegad.edge.transfer.log_file import Progress
+from omegad.edge.transfer.reading import check_kind
 from omegad.edge.transfer.references import references, renamed, steps
 from omegad.memory.types import BUILT_IN
 from omegad.runtime import config, digests
@@ -89,6 +90,7 @@ class Wanted(NamedTuple):
 def run(arguments: Namespace, instance: Instance) -> int:
     """Take in a file, whatever it is."""
     path = transfer.given(arguments)
+    check_kind(path)
     if arguments.format is None and path.is_file() and lines.is_export(path):
         transfer.import_log(arguments, instance, path)
         return 0
