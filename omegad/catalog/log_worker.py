@@ -17,7 +17,7 @@ import msgspec
 import projections
 from omegad.catalog import decision_state as state
 from omegad.catalog.events import CODEC
-from omegad.embedding.lookup import FileLookup
+from omegad.embedding.cache import FileLookup
 from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
 from omegad.log.verifying import compare

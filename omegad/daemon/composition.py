@@ -25,8 +25,8 @@ from omegad.catalog.events import CODEC
 from omegad.catalog.methods import ALL, SERVED
 from omegad.catalog.service import Service
 from omegad.embedding import cache
+from omegad.embedding.cache import VectorLookup
 from omegad.embedding.embedder import Embedder
-from omegad.embedding.lookup import VectorLookup
 from omegad.index.served import ServedIndex
 from omegad.knowledge import lint_report
 from omegad.log import event_log

@@ -157,21 +157,10 @@ def _embeddings(graph: _Graph, config: Config) -> str:
 
 def _layer(graph: _Graph, config: Config, prefix: str, hidden: str) -> str:
     size, inner = config.hidden_size, config.intermediate_size
-    context = _attention(graph, size, prefix + "attention.self.", hidden)
-    attended = _linear(graph, [prefix + "attention.output.dense"], context, size, size)
-    middle = _norm(graph, config, prefix + "attention.output.", graph.node("Add", attended, hidden))
-    wide = _linear_by_token(graph, prefix + "intermediate.dense", middle, size, inner)
-    # GELU: x (1 + erf(x / √2)) / 2, written in the order that runtimes recognise as one operation.
-    bell = graph.node("Add", graph.node("Erf", graph.node("Div", wide, "sqrt_two")), "one")
-    wide = graph.node("Mul", graph.node("Mul", wide, bell), "half")
-    narrow = _linear_by_token(graph, prefix + "output.dense", wide, inner, size)
-    return _norm(graph, config, prefix + "output.", graph.node("Add", narrow, middle))
-
-
-def _attention(graph: _Graph, size: int, prefix: str, hidden: str) -> str:
-    """Every token looks at every other: softmax(q kᵀ / √d) v, head by head."""
-    together = _linear(graph, [prefix + part for part in ("query", "key", "value")], hidden, size, size)
-    parts = tuple(prefix + part for part in ("q", "k", "v"))
+    # Every token looks at every other: softmax(q kᵀ / √d) v, head by head.
+    attention = prefix + "attention.self."
+    together = _linear(graph, [attention + part for part in ("query", "key", "value")], hidden, size, size)
+    parts = tuple(attention + part for part in ("q", "k", "v"))
     graph.node("Split", together, "three_parts", outputs=parts, axis=-1)
     query, key, value = (
         graph.node(
@@ -181,7 +170,15 @@ def _attention(graph: _Graph, size: int, prefix: str, hidden: str) -> str:
     )
     scores = graph.node("Mul", graph.node("MatMul", query, key), "attention_scale")
     mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
-    return graph.node("Reshape", graph.node("Transpose", mixed, perm=[1, 0, 2]), "join_heads")
+    context = graph.node("Reshape", graph.node("Transpose", mixed, perm=[1, 0, 2]), "join_heads")
+    attended = _linear(graph, [prefix + "attention.output.dense"], context, size, size)
+    middle = _norm(graph, config, prefix + "attention.output.", graph.node("Add", attended, hidden))
+    wide = _linear_by_token(graph, prefix + "intermediate.dense", middle, size, inner)
+    # GELU: x (1 + erf(x / √2)) / 2, written in the order that runtimes recognise as one operation.
+    bell = graph.node("Add", graph.node("Erf", graph.node("Div", wide, "sqrt_two")), "one")
+    wide = graph.node("Mul", graph.node("Mul", wide, bell), "half")
+    narrow = _linear_by_token(graph, prefix + "output.dense", wide, inner, size)
+    return _norm(graph, config, prefix + "output.", graph.node("Add", narrow, middle))
 
 
 def _linear(graph: _Graph, names: list[str], value: str, inputs: int, outputs: int) -> str:

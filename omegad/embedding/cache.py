@@ -3,24 +3,28 @@
 Only a cache: whatever is wrong with the file, its loss costs computing time, so it is set aside rather than
 mended. A hash and a vector tell much of their text, so what is computed for a decision stays in memory until
 an event names it, and only then goes into the file.
+
+The threads that write views look vectors up without leaving those threads, and take turns at one connection,
+since threads come and go with each file that is built.
 """
 
 import hashlib
+import threading
 import unicodedata
 from collections.abc import AsyncIterator, Container, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import anyio
 import msgspec
 import structlog
 
 from omegad.embedding.catalogue import VECTOR_BYTES
-from omegad.runtime.errors import StorageCorrupt, StorageFailed, Unavailable
+from omegad.runtime.errors import OmegadError, StorageCorrupt, StorageFailed, Unavailable
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
-from omegad.storage.database import Database, Work
-from omegad.storage.driver import Connection
+from omegad.storage.database import Database, Work, open_reader, translated
+from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import writing
 from omegad.storage.wiping import wipe
 
@@ -143,16 +147,6 @@ class VectorCache:
         for key in rows:
             self.unwritten.pop(key, None)
         self._named -= rows.keys()
-
-    async def put_many(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors, given by text hash, of texts that an event names; in memory where storage fails,
-        as `keep` does.
-        """
-        left = list(vectors.items())
-        while left:
-            part, left = dict(left[:UNWRITTEN_MAX]), left[UNWRITTEN_MAX:]
-            self.hold(embedder_id, part)
-            await self.keep([(embedder_id, digest) for digest in part])
 
     async def forget(self, hashes: Iterable[str], *, is_last: bool = True) -> None:
         """Take every embedder's vectors of these texts out; the last time leave no byte of them in the file.
@@ -323,3 +317,77 @@ def _aside(path: Path) -> Path:
 
 def _files(path: Path) -> list[Path]:
     return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+
+
+class FileLookup:
+    """Finds cached vectors in the file of a cache that another process keeps, within a `with`."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what is in *path*, which need not be there, nor be a cache."""
+        self._path = path
+        self._turn = threading.Lock()
+        self._known: tuple[Connection, tuple[int, int]] | None = None
+        self._unreadable: tuple[int, int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def find(self, embedder_id: str, text_hash: str) -> bytes | None:
+        """Return a vector, None where it is not cached, or the cache cannot be read."""
+        file = identity(self._path)
+        if file is None or file == self._unreadable:
+            return None
+        sql = "SELECT vector FROM vectors WHERE text_hash = ? AND embedder_id = ?"
+        with self._turn:
+            try:
+                with translated():
+                    if self._known is None or self._known[1] != file:
+                        self.close()
+                        self._known = open_reader(self._path), file
+                    row = self._known[0].execute(sql, (text_hash, embedder_id)).fetchone()
+            # The file is damaged, cannot be opened, or is so fresh that it has no table yet.
+            except (OmegadError, sqlite.Error) as error:
+                log.warning("embedding.lookup_failed", error=str(error))
+                self.close()
+                self._failed(file, error)
+                return None
+        return row[0] if row else None
+
+    def close(self) -> None:
+        """Close the connection, which no thread may be using."""
+        if self._known is not None:
+            self._known[0].close()
+            self._known = None
+
+    def _failed(self, file: tuple[int, int], _error: Exception) -> None:
+        self._unreadable = file
+
+
+class VectorLookup(FileLookup):
+    """Finds cached vectors by embedder id and text hash."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        """Read what *cache* has written, and what it has not written yet."""
+        super().__init__(cache.path)
+        self._cache = cache
+        self._latest: tuple[tuple[str, str], bytes] | None = None
+
+    def find(self, embedder_id: str, text_hash: str) -> bytes | None:
+        """Return a vector, None where it is not cached. The latest is remembered, since one event often
+        asks for it twice.
+        """
+        key = (embedder_id, text_hash)
+        if (latest := self._latest) and latest[0] == key:
+            return latest[1]
+        vector = self._cache.unwritten.get(key) or super().find(embedder_id, text_hash)
+        if vector is not None:
+            self._latest = key, vector
+        return vector
+
+    def _failed(self, file: tuple[int, int], error: Exception) -> None:
+        """Leave the file to the cache, which replaces one that is damaged."""
+        if isinstance(error, StorageCorrupt):
+            self._cache.report(file, error)

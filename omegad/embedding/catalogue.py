@@ -130,10 +130,7 @@ def installed(models_dir: Path, choice: str) -> Manifest | None:
     *choice* is `auto`, `none` or a model's name. Sizes are compared with the manifest, hashes are not.
     """
     names = [model.name for model in ALL] if choice == "auto" else [choice]
-    for name in names:
-        if manifest := read_manifest(folder_of(models_dir, name)):
-            return manifest
-    return None
+    return next(filter(None, (read_manifest(folder_of(models_dir, name)) for name in names)), None)
 
 
 def read_manifest(folder: Path) -> Manifest | None:

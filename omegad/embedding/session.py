@@ -32,8 +32,22 @@ class Session:
         self._pooling = manifest.pooling
         self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
         self._encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
+        # Few threads, which sleep when idle: a guest on somebody's machine. The runtime's arena stays on:
+        # where freed memory goes back to the system at once, as in the daemon, half the time would go into
+        # getting it again.
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = min(THREADS_MAX, os.cpu_count() or 1)
+        options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # it would keep a plan for each length of text
+        options.log_severity_level = LOG_ERRORS_ONLY
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # An x86 that is not known to add up products of 8 bits in more than 16 needs a slower way for the
+        # same vectors.
+        cpuinfo = Path("/proc/cpuinfo")
+        is_exact = cpuinfo.exists() and "vnni" in cpuinfo.read_text(encoding="utf-8")
+        options.add_session_config_entry("session.x64quantprecision", "0" if is_exact else "1")
         self._session = onnxruntime.InferenceSession(
-            str(folder / GRAPH), _options(), providers=["CPUExecutionProvider"]
+            str(folder / GRAPH), options, providers=["CPUExecutionProvider"]
         )
 
     def embed(self, text: str) -> bytes:
@@ -76,23 +90,3 @@ def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float32]:
         raise ValueError(f"the model's output has length {length}")
     unit: NDArray[np.float32] = (pooled / length).astype(np.dtype("<f4"))
     return unit
-
-
-def _options() -> onnxruntime.SessionOptions:
-    """Few threads, which sleep when idle: a guest on somebody's machine.
-
-    The runtime's arena stays on: where freed memory goes back to the system at once, as in the daemon, half
-    the time would go into getting it again.
-    """
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(THREADS_MAX, os.cpu_count() or 1)
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # it would keep a plan for each length of text
-    options.log_severity_level = LOG_ERRORS_ONLY
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # An x86 that is not known to add up products of 8 bits in more than 16 needs a slower way for the same
-    # vectors.
-    cpuinfo = Path("/proc/cpuinfo")
-    is_exact = cpuinfo.exists() and "vnni" in cpuinfo.read_text(encoding="utf-8")
-    options.add_session_config_entry("session.x64quantprecision", "0" if is_exact else "1")
-    return options

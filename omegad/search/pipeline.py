@@ -1,6 +1,6 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
@@ -175,9 +175,15 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     sure = confidence.confidence(confidence_features(connection, best, seen), sources.model)
     # Who asks for words alone is told of whatever has one of them.
-    explained = _Explained(seen.candidates, sources.types, now_us) if query.explain else None
     is_answer = query.mode in {"keyword", "phrase"} or sure >= sources.model.floor
-    results = _results(connection, best[: query.limit], sure, explained) if is_answer else []
+    answers = best[: query.limit]
+    scale = sure / best[0].score
+    explained = (
+        _explanations(connection, answers, scale, seen, types=sources.types, now_us=now_us)
+        if query.explain
+        else {}
+    )
+    results = _results(connection, answers, scale, explained) if is_answer else []
     return Matches(results=results, confidence=round(sure, 6), unembedded=unembedded)
 
 
@@ -270,47 +276,47 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     return Statements(said=said, cosine=vectors @ vectors.T, may_follow=may_follow)
 
 
-class _Explained(NamedTuple):
-    """What the stages of results were made from is read off these, at this moment."""
-
-    candidates: Candidates
-    types: MemoryTypes
-    now_us: int
-
-    def strengths(self, connection: Connection, ids: str) -> dict[int, float]:
-        rows = connection.execute(
-            f"SELECT m.id, {USES} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,)
-        ).fetchall()
-        present = strengths([row[1:] for row in rows], self.types, self.now_us).tolist()
-        return {row[0]: round(one, 6) for row, one in zip(rows, present, strict=True)}
+def _explanations(
+    connection: Connection,
+    best: Sequence[Ranked],
+    scale: float,
+    seen: Observed,
+    *,
+    types: MemoryTypes,
+    now_us: int,
+) -> dict[int, Explanation]:
+    """Return, by row, what the stages of results come to, and what they were made from at a moment."""
+    sql = f"SELECT m.id, {USES} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(sql, (str([one.id for one in best]),)).fetchall()
+    present = strengths([row[1:] for row in rows], types, now_us).tolist()
+    of_row = {row[0]: round(strength, 6) for row, strength in zip(rows, present, strict=True)}
+    whole = (ranking.with_stage(one, "floor", max(0.0, -one.score)) for one in best)
+    return {
+        one.id: Explanation(
+            stages={name: value * scale for name, value in one.stages.items() if value},
+            **seen.candidates.scores(one.id),
+            strength=of_row[one.id],
+        )
+        for one in whole
+    }
 
 
 def _results(
-    connection: Connection, best: Sequence[Ranked], sure: float, explained: _Explained | None
+    connection: Connection, best: Sequence[Ranked], scale: float, explained: Mapping[int, Explanation]
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
     proportion.
     """
-    ids = str([one.id for one in best])
-    found = connection.execute(
-        f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,)
-    )
-    memories, scale = {row[0]: fields(row) for row in found}, sure / best[0].score
-    present = explained.strengths(connection, ids) if explained else {}
+    sql = f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(sql, (str([one.id for one in best]),))
+    memories = {row[0]: fields(row) for row in rows}
     results = []
     for one in best:
-        memory, explanation = memories[one.id], None
-        if explained is not None:
-            told = ranking.with_stage(one, "floor", max(0.0, -one.score))
-            explanation = Explanation(
-                stages={name: value * scale for name, value in told.stages.items() if value},
-                **explained.candidates.scores(one.id),
-                strength=present[one.id],
-            )
+        memory = memories[one.id]
         shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
         if by := shown["contradicted_by"]:
             asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
             found = connection.execute(_CONFLICT, asked).fetchone()
             shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
-        results.append(Result(**shown, score=max(0.0, one.score * scale), explanation=explanation))
+        results.append(Result(**shown, score=max(0.0, one.score * scale), explanation=explained.get(one.id)))
     return results

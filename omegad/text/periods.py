@@ -132,26 +132,18 @@ def period(text: str, now_us: int) -> Period | None:
     impossible = suppress(ValueError, OverflowError)  # a day that no calendar has
     for begun in islice(_FROM.finditer(text), _TRIED_MAX):
         with impossible:
-            if found := _between(text, begun, today):
-                return found
+            # From what is named where the match ends to what is named after it, where both are times.
+            start = _at(text, begun.end(), today, today)
+            joint = _TO.match(text, start[1]) if start else None
+            last = _at(text, joint.end(), today, today) if joint else None
+            start = _at(text, begun.end(), today, last[0][0]) if last else None
+            if start and last and start[0][0] < last[0][1]:
+                return _period((start[0][0], last[0][1]), text[begun.start() : last[1]])
     for pattern, read, leads in _READERS:
         for match in islice(pattern.finditer(text), _TRIED_MAX):
             with impossible:
                 if found := _meant(match, read, leads, today):
                     return found
-    return None
-
-
-def _between(text: str, begun: re.Match[str], today: date) -> Period | None:
-    """Return the time from what is named where a match ends to what is named after it; None where either
-    is no time.
-    """
-    start = _at(text, begun.end(), today, today)
-    joint = _TO.match(text, start[1]) if start else None
-    last = _at(text, joint.end(), today, today) if joint else None
-    start = _at(text, begun.end(), today, last[0][0]) if last else None
-    if start and last and start[0][0] < last[0][1]:
-        return _period((start[0][0], last[0][1]), text[begun.start() : last[1]])
     return None
 
 

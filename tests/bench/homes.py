@@ -46,6 +46,7 @@ from omegad.search.model import fitted
 from omegad.session import tool_calls as tool
 from omegad.session.tool_calls import RecordToolCall
 from tests.bench.texts import InstantModel, Note
+from tests.embedding.fakes import put_many
 
 INSTANT_ID = "instant"
 NOTES_AT_ONCE = 500
@@ -129,8 +130,8 @@ async def populate(service: Daemon, notes: list[Note], embedder_id: str, model: 
     for start in range(0, len(notes), NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
         # The vectors come first: an event that is shown before its vector is there would be put off.
-        await service.services.near.embedder._cache.put_many(
-            embedder_id, model.by_hash([note.content for note in part])
+        await put_many(
+            service.services.near.embedder._cache, embedder_id, model.by_hash([note.content for note in part])
         )
         earlier = [
             [notes[choose.randrange(number)].memory_id for _ in range(min(2, number))]

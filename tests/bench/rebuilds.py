@@ -32,6 +32,7 @@ from omegad.storage.database import open_reader
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Report, of_rounds
 from tests.bench.texts import DIMENSIONS, Note
+from tests.embedding.fakes import put_many
 
 READ_AT_ONCE = 500
 SESSIONS = 40
@@ -104,7 +105,8 @@ async def fill(
         part = notes[start : start + homes.NOTES_AT_ONCE]
         raw = choose.normal(size=(len(part), DIMENSIONS))
         vectors = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype("<f4")
-        await cache.put_many(
+        await put_many(
+            cache,
             homes.INSTANT_ID,
             {text_hash(note.content): row.tobytes() for note, row in zip(part, vectors, strict=True)},
         )

@@ -1,7 +1,7 @@
 """A running embedder with a model of paper, for tests to hold, hurry and break."""
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -111,3 +111,12 @@ async def bench(home: Path, *, choice: str = "auto", idle_unload_s: float = 60.0
         finally:
             session.may_go_on.set()
             tasks.cancel_scope.cancel()
+
+
+async def put_many(vectors: cache.VectorCache, embedder_id: str, given: Mapping[str, bytes]) -> None:
+    """Have vectors, by text hash, kept as those of texts that an event names."""
+    left = list(given.items())
+    while left:
+        part, left = dict(left[: cache.UNWRITTEN_MAX]), left[cache.UNWRITTEN_MAX :]
+        vectors.hold(embedder_id, part)
+        await vectors.keep([(embedder_id, digest) for digest in part])

@@ -32,8 +32,7 @@ from omegad.embedding.catalogue import (
     folder_of,
     installed,
 )
-from omegad.embedding.fetch import sha256_of
-from omegad.embedding.install import install, known, renew
+from omegad.embedding.install import install, known, renew, sha256_of
 from omegad.embedding.session import Session
 from omegad.runtime.errors import Invalid, ModelFailed, Unavailable
 

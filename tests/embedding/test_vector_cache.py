@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from omegad.embedding import cache
-from omegad.embedding.cache import canonical, text_hash
+from omegad.embedding.cache import FileLookup, VectorLookup, canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES
-from omegad.embedding.lookup import FileLookup, VectorLookup
 from omegad.runtime.errors import StorageFailed
 from omegad.storage.driver import sqlite
+from tests.embedding.fakes import put_many
 
 VECTOR = bytes(range(256)) * (VECTOR_BYTES // 256)
 
@@ -28,8 +28,8 @@ def test_texts_that_unicode_calls_the_same_have_the_same_hash() -> None:
 async def test_vectors_survive_a_restart_and_are_kept_apart_by_embedder(tmp_path: Path) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        await vectors.put_many("one", {text_hash("a"): VECTOR, text_hash("b"): VECTOR[::-1]})
-        await vectors.put_many("two", {text_hash("a"): VECTOR[::-1]})
+        await put_many(vectors, "one", {text_hash("a"): VECTOR, text_hash("b"): VECTOR[::-1]})
+        await put_many(vectors, "two", {text_hash("a"): VECTOR[::-1]})
     async with cache.opened(path) as vectors:
         assert await vectors.get_many("one", [text_hash("a"), text_hash("b"), text_hash("c")]) == {
             text_hash("a"): VECTOR,
@@ -42,15 +42,15 @@ async def test_vectors_survive_a_restart_and_are_kept_apart_by_embedder(tmp_path
 
 async def test_a_vector_can_be_put_again(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
-        await vectors.put_many("one", {"h": VECTOR})
-        await vectors.put_many("one", {"h": VECTOR[::-1]})
+        await put_many(vectors, "one", {"h": VECTOR})
+        await put_many(vectors, "one", {"h": VECTOR[::-1]})
         assert await vectors.get_many("one", ["h"]) == {"h": VECTOR[::-1]}
 
 
 async def test_thousands_are_fetched_at_once(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
         hashes = [text_hash(str(n)) for n in range(5000)]
-        await vectors.put_many("one", dict.fromkeys(hashes, VECTOR))
+        await put_many(vectors, "one", dict.fromkeys(hashes, VECTOR))
         assert len(await vectors.get_many("one", hashes)) == 5000
 
 
@@ -61,8 +61,8 @@ def files_with(content: bytes, folder: Path) -> list[str]:
 async def test_a_forgotten_vector_is_in_no_file(tmp_path: Path) -> None:
     secret, kept = b"\xab\xcd\xef\x17" * (VECTOR_BYTES // 4), VECTOR
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
-        await vectors.put_many("one", {"secret": secret, "kept": kept})
-        await vectors.put_many("two", {"secret": secret})
+        await put_many(vectors, "one", {"secret": secret, "kept": kept})
+        await put_many(vectors, "two", {"secret": secret})
         (tmp_path / "embeddings.db.damaged").write_bytes(secret)
         assert files_with(secret[:64], tmp_path)
         await vectors.forget(["secret"])
@@ -76,7 +76,7 @@ async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, content: 
     path.write_bytes(content)
     with capture_logs() as logs:
         async with cache.opened(path) as vectors:
-            await vectors.put_many("one", {"h": VECTOR})
+            await put_many(vectors, "one", {"h": VECTOR})
             assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
     assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
     assert (tmp_path / "embeddings.db.damaged").read_bytes() == content
@@ -85,7 +85,7 @@ async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, content: 
 async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Path) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        await vectors.put_many("one", {text_hash(str(n)): VECTOR for n in range(2000)})
+        await put_many(vectors, "one", {text_hash(str(n)): VECTOR for n in range(2000)})
     damaged = bytearray(path.read_bytes())
     damaged[8192:] = b"\xff" * (len(damaged) - 8192)
     path.write_bytes(damaged)
@@ -95,7 +95,7 @@ async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Pat
                 callers.start_soon(vectors.get_many, "one", [text_hash(str(n))])
     assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
     async with cache.opened(path) as vectors:
-        await vectors.put_many("one", {"h": VECTOR})
+        await put_many(vectors, "one", {"h": VECTOR})
         assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
 
 
@@ -109,7 +109,7 @@ async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=ON"))
         with capture_logs() as logs:
             for number in range(5):
-                await vectors.put_many("one", {f"h{number}": VECTOR})
+                await put_many(vectors, "one", {f"h{number}": VECTOR})
         assert {entry["event"] for entry in logs} == {"embedding.cache_unwritable"}
         known = {f"h{number}": VECTOR for number in (2, 3, 4)}
         assert await vectors.get_many("one", [f"h{number}" for number in range(5)]) == known
@@ -122,7 +122,7 @@ async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
         ]
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=OFF"))
         await vectors.forget(["h2"])
-        await vectors.put_many("one", {"h5": VECTOR})
+        await put_many(vectors, "one", {"h5": VECTOR})
         assert not vectors.unwritten
         assert sorted(await vectors.get_many("one", [f"h{number}" for number in range(6)])) == [
             "h3",
@@ -142,7 +142,7 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
         lookup = VectorLookup(vectors)
-        await vectors.put_many("one", {text_hash(str(n)): VECTOR for n in range(5_000)})
+        await put_many(vectors, "one", {text_hash(str(n)): VECTOR for n in range(5_000)})
         assert lookup.find("one", text_hash("1")) == VECTOR
         if how == "damaged":
             await vectors._run(
@@ -152,7 +152,7 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
             assert await vectors.get_many("one", [text_hash(str(n)) for n in range(5_000)]) == {}
         else:
             _move_away(tmp_path)
-        await vectors.put_many("one", {"new": VECTOR[::-1]})
+        await put_many(vectors, "one", {"new": VECTOR[::-1]})
         assert lookup.find("one", "new") == VECTOR[::-1]
         lookup.close()
     async with cache.opened(path) as vectors:
@@ -179,7 +179,7 @@ async def test_another_process_finds_nothing_in_a_cache_that_cannot_be_read(
 ) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        await vectors.put_many("one", {"h": VECTOR})
+        await put_many(vectors, "one", {"h": VECTOR})
     with FileLookup(path) as whole:
         assert whole.find("one", "h") == VECTOR
     if when == "once it is open":
@@ -199,7 +199,7 @@ async def test_the_lookup_finds_nothing_in_a_file_that_has_no_table_yet(tmp_path
         _move_away(tmp_path)
         _empty(path)
         assert lookup.find("one", "h") is None
-        await vectors.put_many("one", {"h": VECTOR})
+        await put_many(vectors, "one", {"h": VECTOR})
         assert lookup.find("one", "h") == VECTOR
         lookup.close()
 
@@ -211,7 +211,7 @@ def _descriptors() -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
-        await vectors.put_many("one", {str(n): VECTOR for n in range(20)})
+        await put_many(vectors, "one", {str(n): VECTOR for n in range(20)})
         lookup = VectorLookup(vectors)
         assert lookup.find("one", "0") == VECTOR
         before = _descriptors()
@@ -230,7 +230,7 @@ async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -
 async def test_the_write_ahead_log_stays_short(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
         for number in range(2_000):
-            await vectors.put_many("one", {text_hash(str(number)): VECTOR})
+            await put_many(vectors, "one", {text_hash(str(number)): VECTOR})
         assert (tmp_path / "embeddings.db-wal").stat().st_size < 6 * 1024 * 1024
 
 
@@ -245,7 +245,7 @@ async def test_a_place_where_no_file_can_be_is_an_error_of_the_catalogue(tmp_pat
 async def test_the_table_can_be_read_with_any_sqlite(tmp_path: Path) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        await vectors.put_many("one", {"h": VECTOR})
+        await put_many(vectors, "one", {"h": VECTOR})
     connection = sqlite.connect(str(path))
     assert connection.execute("SELECT embedder_id, text_hash, length(vector) FROM vectors").fetchall() == [
         ("one", "h", VECTOR_BYTES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omegad.knowledge.events import Effect, Touch
-from omegad.knowledge.ripple import RippleMemory, ripple
+from omegad.knowledge.ripple_reaction import RippleMemory, ripple
 from omegad.knowledge.theses import STALE_US
 from omegad.knowledge.thesis import OpenThesis, open_thesis
 from omegad.log.decision import Proposal

@@ -51,6 +51,7 @@ from tests.builders import (
     until,
     vector_of,
 )
+from tests.embedding.fakes import put_many
 from tests.log.test_sanitise import an_event
 
 CODE = "4711 0815"
@@ -220,8 +221,8 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(
     async with cache.opened(
         paths.embeddings
     ) as vectors:  # as releases left it that wrote whatever they had computed
-        await vectors.put_many(
-            EMBEDDER, {text_hash(text): vector_of(text) for text in (said, again, refused)}
+        await put_many(
+            vectors, EMBEDDER, {text_hash(text): vector_of(text) for text in (said, again, refused)}
         )
         await vectors._run(lambda connection: connection.execute("PRAGMA user_version=0"))
     model.texts.clear()
@@ -229,7 +230,7 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(
         await until(lambda: traces(paths.home, again, refused, alike=said) == {})
         assert traces(paths.home, said)
         assert await it.daemon.vector_sweep._cache.get_many(EMBEDDER, [text_hash(said)])
-        await it.daemon.vector_sweep._cache.put_many(EMBEDDER, {text_hash(again): vector_of(again)})
+        await put_many(it.daemon.vector_sweep._cache, EMBEDDER, {text_hash(again): vector_of(again)})
         await it.caller.call("memory.erase", memory_id=memory_id)
         assert traces(paths.home, said, again, refused) == {}
         await check(it)
