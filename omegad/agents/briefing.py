@@ -169,12 +169,15 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     best = _best(connection, values, here)
     habits = best.pop(HABITS, None)
     who = [Line("", f"{one.file}: {one.said}") for one in identity.files(connection) if one.said]
-    first, *known = _known(connection, best)
+    # Of what is known of the project and the person, what must not be broken stands first.
+    first, *rest = (best.get(title, Section(title, [], 4)) for title in dict.fromkeys(SECTIONS.values()))
+    facts = [Line("", f"{key}: {value}") for key, value in connection.execute(_FACTS, (FACTS_MAX,))]
     news = [Line(one.memory_id, one.line) for one in theses.news(connection, query.project, moment.now_us)]
     main = [
         Section("Identity", who, 2, tell=bullet(IDENTITY_CHARACTERS)),
         first,
-        *known,
+        Section("Profile", facts, 2, tell=bullet(FACT_CHARACTERS)),
+        *rest,
         Section("Theses", news, 1, tell=bullet(THESIS_CHARACTERS)),
     ]
     main += _left_off(connection, values, best.values())
@@ -284,13 +287,6 @@ def _best(connection: Connection, values: dict[str, object], here: str) -> dict[
             )
         found.setdefault(title, section).lines.append(Line(*line))
     return found
-
-
-def _known(connection: Connection, best: dict[str, Section]) -> list[Section]:
-    """Return what is known of the project and the person, what must not be broken first."""
-    first, *rest = (best.get(title, Section(title, [], 4)) for title in dict.fromkeys(SECTIONS.values()))
-    facts = [Line("", f"{key}: {value}") for key, value in connection.execute(_FACTS, (FACTS_MAX,))]
-    return [first, Section("Profile", facts, 2, tell=bullet(FACT_CHARACTERS)), *rest]
 
 
 def _left_off(

@@ -247,7 +247,12 @@ def _put_away(came_to: Sequence[tuple[Path, object]]) -> None:
             path.unlink(missing_ok=True)
         elif not isinstance(outcome, NOT_NOW):
             _log.warning("spool.set_aside", file=path.name, error=repr(outcome)[:200])
-            _set_aside(path)
+            aside = path.parent / ASIDE
+            own_files.make(aside)
+            path.rename(aside / path.name)
+            _count(path.parent)
+            for old in sorted(aside.iterdir())[:-ASIDE_MAX]:
+                old.unlink()
 
 
 def _count(folder: Path, more: int = 1) -> None:
@@ -261,12 +266,3 @@ def _count(folder: Path, more: int = 1) -> None:
         os.ftruncate(file, os.fstat(file).st_size + more)
     finally:
         os.close(file)
-
-
-def _set_aside(path: Path) -> None:
-    folder = path.parent / ASIDE
-    own_files.make(folder)
-    path.rename(folder / path.name)
-    _count(path.parent)
-    for old in sorted(folder.iterdir())[:-ASIDE_MAX]:
-        old.unlink()

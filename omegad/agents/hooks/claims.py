@@ -248,7 +248,8 @@ def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice
         return Notice()
     first = holder(met[0], state, wanted.activity, now_us)
     if not ruling.held:
-        return Notice([_elsewhere(first, now_us)], (), "warn")
+        told = f"{sentence(first, now_us)} in {name(first.worktree)}: the two will conflict on merge."
+        return Notice([f"omegad: {told}"], (), "warn")
     if hook.kind == "push":
         return Notice([f"omegad: {sentence(first, now_us)}."])
     is_live = any(wanted.activity.status(one.session_id, one.seen_us, now_us) == "live" for one in met)
@@ -283,11 +284,6 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
         " try again later: it is free once that session ends or lets go of it, or is silent for 30 minutes."
         f" Only if the user says so, take it over: omegad claim {what} --help"
     )
-
-
-def _elsewhere(one: Holder, now_us: int) -> str:
-    """Say that the file is edited in another work tree."""
-    return f"omegad: {sentence(one, now_us)} in {name(one.worktree)}: the two will conflict on merge."
 
 
 def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:

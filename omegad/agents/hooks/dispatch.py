@@ -31,7 +31,6 @@ from omegad.session.events import (
     CheckedRef,
     Delivery,
     GitPushChecked,
-    MemorySurfaced,
     PromptSubmitted,
     SessionCompacted,
     SessionEnded,
@@ -371,7 +370,14 @@ def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Noti
         and (prepared.ruling.held or state[Hooks].has_surfaced(session_id, shown.subject))
     ):
         return Notice()  # of an edit that is stopped it is told why, and what is known of the file
-    return Notice([shown.text], tuple(_surfaced(prepared.query_id, shown)))
+    query_id, events = prepared.query_id, list[Event]()
+    if shown.results:
+        event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
+        events.append(msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id))
+    if shown.review:
+        review = briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
+        events.append(review)
+    return Notice([shown.text], events)
 
 
 def _stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
@@ -462,14 +468,6 @@ def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | 
             )
         case _:
             return None
-
-
-def _surfaced(query_id: str, shown: Surfaced) -> Iterator[MemorySurfaced]:
-    if shown.results:
-        event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
-        yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
-    if shown.review:
-        yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
 
 
 def checked(pushes: Sequence[CheckedPush], hook: Hook, delivery: Delivery) -> Iterator[GitPushChecked]:

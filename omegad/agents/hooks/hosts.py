@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.agents.push_guard import verdict
+from omegad.agents.push_guard import verdict, words
 from omegad.agents.push_guard.commands import taken_away
 from omegad.session import tool_inputs
 from omegad.session.events import ToolStatus
@@ -224,16 +224,9 @@ def answer(hook: Hook, text: str) -> str:
     """Return what a host reads as words for its agent; nothing where it takes none."""
     if not text or hook.kind not in ADDS_CONTEXT.get(hook.host, ADDS_CONTEXT[""]):
         return ""
-    match hook.host:
-        case "git":
-            return f"{text}\n"
-        case "cursor":
-            told: dict[str, object] = {"additional_context": text}
-        case "copilot":
-            told = {"additionalContext": text}
-        case _:
-            told = {"hookSpecificOutput": {"hookEventName": hook.fired, "additionalContext": text}}
-    return msgspec.json.encode(told).decode()
+    if hook.host == "git":
+        return f"{text}\n"
+    return msgspec.json.encode(words(hook.host, hook.fired, text)).decode()
 
 
 def judged(hook: Hook, mode: str, text: str) -> str:

@@ -102,9 +102,10 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
                 else None
             )
         case "before_tool" if file := hook.file:
-            return SurfacingQuery(
-                "edit", file, _words_of(file, hook.folder), EDIT_TYPES, project, ERROR_CONFIDENCE_MIN
-            )
+            # The words of a file's name, then of the folders that it is in
+            path = PurePosixPath(file_memories.Wanted(file, hook.folder, project).within)
+            words = " ".join(_NAME_WORD.findall(f"{path.stem} {path.parent}"))
+            return SurfacingQuery("edit", file, words, EDIT_TYPES, project, ERROR_CONFIDENCE_MIN)
         case "after_tool" if (
             hook.status == "error" and isinstance(hook.result, str) and (text := hook.result.strip())
         ):
@@ -236,11 +237,3 @@ def _text(how: How, project: str | None, best: Sequence[Line]) -> str:
 def _lines(best: Iterable[Line], characters: int = LINE_CHARACTERS) -> str:
     tell = bullet(characters)
     return "\n".join(tell(line, 0) for line in best)
-
-
-def _words_of(file: str, folder: str | None) -> str:
-    """Return the words of a file's name, then of the folders that it is in, within that of its session."""
-    path = PurePosixPath(file)
-    if folder and path.is_relative_to(folder):
-        path = path.relative_to(folder)
-    return " ".join(_NAME_WORD.findall(f"{path.stem} {path.parent}"))

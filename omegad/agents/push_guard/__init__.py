@@ -142,12 +142,7 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, object]:
     if mode == "ask" and host in CANNOT_ASK:
         mode = "deny"
     if mode == "warn":
-        plain: dict[str, dict[str, object]] = {
-            "cursor": {"additional_context": text},
-            "gemini": {"systemMessage": text},
-            "copilot": {"additionalContext": text},
-        }
-        return plain.get(host) or {"hookSpecificOutput": {"hookEventName": fired, "additionalContext": text}}
+        return {"systemMessage": text} if host == "gemini" else words(host, fired, text)
     match host:
         case "cursor":
             return {"permission": mode, "user_message": text, "agent_message": text}
@@ -163,6 +158,17 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, object]:
                     "permissionDecisionReason": text,
                 }
             }
+
+
+def words(host: str, fired: str, text: str) -> dict[str, object]:
+    """Return what a host takes for words for its agent."""
+    match host:
+        case "cursor":
+            return {"additional_context": text}
+        case "copilot":
+            return {"additionalContext": text}
+        case _:
+            return {"hookSpecificOutput": {"hookEventName": fired, "additionalContext": text}}
 
 
 def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON

@@ -327,7 +327,11 @@ def _wanted(repository: Repository, asked: PushArguments, remote: str) -> Pushed
     refspecs = (
         ["refs/*:refs/*"] if is_mirror else list(asked.names[1:]) or _default(repository, asked, remote)
     )
-    left_out = {name for one in refspecs if one.startswith("^") for name in _excluded(repository, one[1:])}
+    left_out = set[str]()
+    for pattern in (one[1:] for one in refspecs if one.startswith("^")):
+        left_out |= {
+            name for name in repository.refs(_beginning(pattern)) if _matched(name, pattern) is not None
+        }
     pushed, matching, pruned = list[Pushed](), list[Pushed](), list[str]()
     for refspec in (one for one in refspecs if not one.startswith("^")):
         names, _, ref = refspec.removeprefix("+").partition(":")
@@ -350,10 +354,6 @@ def _wanted(repository: Repository, asked: PushArguments, remote: str) -> Pushed
     return PushedRefs(
         tuple(pushed), tuple(matching), tuple(pruned) if is_mirror or "--prune" in asked.options else ()
     )
-
-
-def _excluded(repository: Repository, pattern: str) -> list[str]:
-    return [name for name in repository.refs(_beginning(pattern)) if _matched(name, pattern) is not None]
 
 
 def _many(

@@ -171,7 +171,11 @@ def _in_line(command: str, state: _State) -> Iterator[Push]:
         elif kind != "space":
             yield from _in_command(words, state)
             words = []
-            _step(kind, state)
+            # A folder that is changed within a parenthesis stays there.
+            if kind == "open":
+                state.outside.append(state.folder)
+            elif kind == "close" and state.outside:
+                state.folder = state.outside.pop()
 
 
 def _pieces(command: str) -> Iterator[tuple[str, str]]:
@@ -193,14 +197,6 @@ def _pieces(command: str) -> Iterator[tuple[str, str]]:
 
 def _joined(word: list[Word]) -> Word:
     return None if None in word else "".join(map(str, word))
-
-
-def _step(kind: str, state: _State) -> None:
-    """Go into a parenthesis, or out of it: a folder that is changed there stays there."""
-    if kind == "open":
-        state.outside.append(state.folder)
-    elif kind == "close" and state.outside:
-        state.folder = state.outside.pop()
 
 
 def _text(kind: str, text: str) -> Word:

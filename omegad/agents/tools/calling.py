@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 import msgspec
 from msgspec import Meta
 
-from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word, harmless
+from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Session, Tool, Word, harmless
 from omegad.memory.events import Verdict
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
@@ -106,7 +106,10 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
             ),
             is_error=True,
         )
-    return _answer(reply)
+    text = reply.text if reply.as_it_is else inert(reply.text)
+    return ToolAnswer(
+        content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured)
+    )
 
 
 def refused(why: str) -> ToolAnswer:
@@ -124,13 +127,6 @@ async def _settle(session: Session, said: str) -> None:
                 f"settle: {said[:SAID_CHARACTERS]!r} does not say what a memory is to an older one",
                 hint='call it again with settle=["NEW contradicts OLD"], or supersedes, or compatible',
             )
-
-
-def _answer(reply: Reply) -> ToolAnswer:
-    text = reply.text if reply.as_it_is else inert(reply.text)
-    return ToolAnswer(
-        content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured)
-    )
 
 
 def _read(tool: Tool, arguments: Fields) -> Arguments:
@@ -163,22 +159,25 @@ def _for_agents(text: str) -> str:
 
 def _described(tool: Tool) -> ToolDescription:
     (schema,) = msgspec.json.schema_components([tool.arguments])[1].values()
-    about = " ".join((tool.arguments.__doc__ or "").split())
+    properties = {name: _plain(one) for name, one in schema["properties"].items()}
+    required = {"required": schema["required"]} if schema.get("required") else {}
     return ToolDescription(
-        name=tool.name, description=about, input_schema=_short(schema), read_only=tool.is_read_only
+        name=tool.name,
+        description=" ".join((tool.arguments.__doc__ or "").split()),
+        input_schema={
+            "type": "object",
+            "properties": properties,
+            **required,
+            "additionalProperties": False,
+        },
+        read_only=tool.is_read_only,
     )
 
 
-def _short(schema: Fields) -> Fields:
-    """Return the schema of a Struct in fewer words: an argument that may be left out need not be described
-    as null.
-    """
-    properties = {name: _plain(one) for name, one in schema["properties"].items()}
-    required = {"required": schema["required"]} if schema.get("required") else {}
-    return {"type": "object", "properties": properties, **required, "additionalProperties": False}
-
-
 def _plain(schema: Fields) -> Fields:
+    """Return the schema of an argument in fewer words: what may be left out need not be described as
+    null.
+    """
     told = {
         name: value
         for name, value in schema.items()

@@ -2,6 +2,7 @@
 about.
 """
 
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -172,17 +173,8 @@ async def _today(session: Session, _given: Stats) -> Reply:
     return Reply("\n".join([answer.text, *troubles]))
 
 
-async def _confirm(session: Session, given: Stats) -> Reply:
-    """Let a habit count in full."""
-    return await _judge(session, given, "memory.promote", "confirmed")
-
-
-async def _deny(session: Session, given: Stats) -> Reply:
-    """Hide a habit, which is not proposed again."""
-    return await _judge(session, given, "memory.delete", "denied")
-
-
-async def _judge(session: Session, given: Stats, method: str, judged: str) -> Reply:
+async def _judge(session: Session, given: Stats, *, method: str, judged: str) -> Reply:
+    """Let a habit count in full, or hide it so that it is not proposed again."""
     required(given.action, pattern_id=given.pattern_id)
     habit = await session.ask("memory.get", memory_id=given.pattern_id)
     if habit.source != HABIT_BY:
@@ -197,13 +189,19 @@ async def _judge(session: Session, given: Stats, method: str, judged: str) -> Re
 # Of a room above
 def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: ANN401
     """Say how the service is."""
+    last, upkept = status.upkeep, "not yet"
+    if last is not None:
+        upkept = (
+            f"{last.at[:16]}Z {last.promoted} promoted, {last.compacted} summaries, {last.expired} expired,"
+            f" {last.stale} stale{', undone since' if last.undone else ''}"
+        )
     fields: Fields = {
         "version": status.version,
         "events": status.log.head,
         "model": status.embedding.model or "none",
         "vectors": status.embedding.index_vectors,
         "lag": max((view.lag for view in status.views.values()), default=0),
-        "upkeep": _upkept(status.upkeep),
+        "upkeep": upkept,
         "degraded": status.degraded,
     }
     return Reply(
@@ -212,13 +210,6 @@ def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: AN
         ),
         fields,
     )
-
-
-def _upkept(last: Any) -> str:  # noqa: ANN401  of a room above
-    if last is None:
-        return "not yet"
-    did = f"{last.promoted} promoted, {last.compacted} summaries, {last.expired} expired, {last.stale} stale"
-    return f"{last.at[:16]}Z {did}{', undone since' if last.undone else ''}"
 
 
 def selected(found: Rows, _session: Session, _given: Stats) -> Reply:
@@ -263,7 +254,12 @@ TOOLS = (
     Tool(
         "omega_stats",
         Stats,
-        {"receipts": _receipts, "today": _today, "habits_confirm": _confirm, "habits_deny": _deny},
+        {
+            "receipts": _receipts,
+            "today": _today,
+            "habits_confirm": partial(_judge, method="memory.promote", judged="confirmed"),
+            "habits_deny": partial(_judge, method="memory.delete", judged="denied"),
+        },
         meant=lambda given: "sql" if given.sql else given.action,
     ),
     Tool("omega_reflect", Reflect, {"evolution": _evolution}, is_read_only=True),
