@@ -228,7 +228,11 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
     gaps = [one for one in report.findings if one.rule == "gap" and research.title(one) not in researched]
     findings = [one for one in report.findings if one.rule != "gap"]
     for one in findings[:FINDINGS_MAX]:
-        yield Waiting(text=_in_words(connection, one), command=one.settle)
+        text = one.text
+        for memory_id in one.ids[:2]:  # in whose place the beginnings of these memories are read
+            if row := connection.execute(_CONTENT, (memory_id,)).fetchone():
+                text = text.replace(memory_id, quoted(row[0], OTHER_CHARACTERS))
+        yield Waiting(text=one_line(text, FINDING_CHARACTERS), command=one.settle)
     for offer in edges.unsettled(connection, ListUnsettled(limit=OFFERED_MAX), moment).conflicts:
         new, old = (quoted(text, OTHER_CHARACTERS) for text in (offer.content, offer.target))
         yield Waiting(
@@ -255,15 +259,6 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
 
 def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
-
-
-def _in_words(connection: Connection, finding: lint.Finding) -> str:
-    """Return a finding with the beginnings of its first two memories in the place of their ids."""
-    text = finding.text
-    for memory_id in finding.ids[:2]:
-        if row := connection.execute(_CONTENT, (memory_id,)).fetchone():
-            text = text.replace(memory_id, quoted(row[0], OTHER_CHARACTERS))
-    return one_line(text, FINDING_CHARACTERS)
 
 
 def _text(answer: TodayAnswer, upkeep: tuple[int, int | None] | None) -> str:

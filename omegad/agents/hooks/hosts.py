@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.agents.push_guard import verdict, words
+from omegad.agents.push_guard import host_of, verdict, words
 from omegad.agents.push_guard.commands import taken_away
 from omegad.session import tool_inputs
 from omegad.session.events import ToolStatus
@@ -29,7 +29,6 @@ Kind = Literal[
 
 NAME_MAX = 256
 ABOUT_CHARACTERS = 200
-PRE_PUSH = "pre-push"
 
 KINDS: dict[str, Kind] = {
     "sessionstart": "session_start",
@@ -161,7 +160,7 @@ def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | N
     agent_id = _text(payload, "agent_id", "subagent_id", most=NAME_MAX)
     if kind == "turn_end" and agent_id is not None:
         kind = "subagent_end"
-    host_name = _host(fired, payload, host)
+    host_name = host_of(fired, payload, name(host)) or "claude-code"
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
     tool_name, tool_input = (
         _text(payload, "tool_name") or "unknown",
@@ -239,24 +238,6 @@ def name(value: str) -> str:
     have.
     """
     return redact_name(unicodedata.normalize("NFC", value[:NAME_MAX]))
-
-
-def _host(fired: str, payload: Mapping[str, object], told: str) -> str:
-    """Say which host it is, by what it tells before what its environment shows: some run the hooks of
-    others.
-    """
-    if "cursor_version" in payload or told == "cursor":
-        # It runs Claude Code's hooks in their own form.
-        return "cursor" if fired[:1].islower() else "claude-code"
-    if told == "gemini" or fired in {"BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"}:
-        return "gemini"
-    if fired == PRE_PUSH:
-        return "git"
-    if fired[:1].islower():
-        return "copilot"
-    if "turn_id" in payload or told == "codex" or "/.codex/" in (_text(payload, "transcript_path") or ""):
-        return "codex"
-    return name(told) if told else "claude-code"
 
 
 def _status(fired: str, payload: Mapping[str, object], result: object, guessed: str) -> ToolStatus:

@@ -16,6 +16,8 @@ from omegad.agents.push_guard.commands import Push, pushes, pushes_of_words
 from omegad.runtime.json_text import flattened, mended
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from omegad.agents.push_guard.checking import Checked
     from omegad.agents.push_guard.repository import Repository
 
@@ -28,6 +30,8 @@ PUSHES_MAX = 8
 HEAD = "omegad's push guard stopped this push."
 WARNING = "omegad's push guard would not push this."
 CANNOT_ASK = ("codex",)
+PRE_PUSH = "pre-push"
+"""The event of git's own hook."""
 
 
 class Guarded(NamedTuple):
@@ -79,7 +83,7 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     checked = [one for push in found if (one := check(push, deadline - time.monotonic(), folder))]
     stopped = [one for one in checked if one.is_stopped]
     stdout = (
-        _json(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped]))
+        _json(answer(host_of(fired, said, host), fired, mode, [one.reason for one in stopped]))
         if stopped
         else b""
     )
@@ -95,7 +99,7 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
 
     remote = (arguments or ["origin"])[0]
     payload: dict[str, object] = {
-        "hook_event_name": "pre-push",
+        "hook_event_name": PRE_PUSH,
         "cwd": os.getcwd(),
         "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None,
     }
@@ -160,6 +164,23 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, object]:
             }
 
 
+def host_of(fired: str, said: "Mapping[str, object]", told: str) -> str:
+    """Return which host it is, by what it tells before what its environment shows (*told*): some run the
+    hooks of others.
+    """
+    if "cursor_version" in said or told == "cursor":
+        # It runs Claude Code's hooks in their own form.
+        return "cursor" if fired[:1].islower() else "claude-code"
+    if told == "gemini" or fired in {"BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"}:
+        return "gemini"
+    if fired == PRE_PUSH:
+        return "git"
+    if fired[:1].islower():
+        return "copilot"
+    transcript = str(said.get("transcript_path") or said.get("transcriptPath"))
+    return "codex" if "turn_id" in said or "/.codex/" in transcript else told
+
+
 def words(host: str, fired: str, text: str) -> dict[str, object]:
     """Return what a host takes for words for its agent."""
     match host:
@@ -210,18 +231,6 @@ def _json(value: object) -> bytes:
 
 def _first(values: dict[str, object], *keys: str) -> Any:  # noqa: ANN401  any JSON
     return next((values[key] for key in keys if values.get(key)), None)
-
-
-def _host(said: dict[str, object], fired: str, host: str) -> str:
-    """Say which host it is, as the daemon does."""
-    if "cursor_version" in said or host == "cursor":
-        return "cursor" if fired[:1].islower() else "claude-code"
-    if host == "gemini" or fired == "BeforeTool":
-        return "gemini"
-    if fired[:1].islower():
-        return "copilot"
-    is_codex = "turn_id" in said or "/.codex/" in str(said.get("transcript_path"))
-    return "codex" if is_codex else host
 
 
 def _diverged(repository: "Repository", remote: str) -> str:

@@ -152,8 +152,7 @@ def check(push: Push, within_s: float, folder: str | None = None) -> Checked | N
         asked = _asked(push)
         if asked.options & {"--dry-run", "--delete", "--help"}:
             return None
-        repository = _repository(push, within_s)
-        remote = _remote(repository, asked)
+        repository, remote = _destination(push, asked, within_s)
         found = _checked(repository, remote, _wanted(repository, asked, remote))
         return (
             found._replace(folder=repository.top)
@@ -298,16 +297,13 @@ def whole(option: str) -> str:
     return {"--branches": "--all"}.get(option, option)
 
 
-def _repository(push: Push, within_s: float) -> Repository:
+def _destination(push: Push, asked: PushArguments, within_s: float) -> tuple[Repository, str]:
+    """Return the repository that is pushed, and the remote that it goes to."""
     if push.is_moved:
         raise _UnforeseenError("what it pushes is made by a command before it")
     if push.folder is None or None in push.where:
         raise _UnforeseenError("which repository it is about is not known before it runs")
-    return Repository(push.folder, tuple(map(str, push.where)), within_s)
-
-
-def _remote(repository: Repository, asked: PushArguments) -> str:
-    """Return the remote that a push goes to."""
+    repository = Repository(push.folder, tuple(map(str, push.where)), within_s)
     branch = repository.branch
     keys = (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote")
     remote = repository.meant((asked.names or (asked.repo,))[0] or repository.setting(*keys) or "origin")
@@ -315,7 +311,7 @@ def _remote(repository: Repository, asked: PushArguments) -> str:
         raise _UnforeseenError(
             "it goes to what is no remote of this repository"
         )  # nobody else's server is asked before a person agrees
-    return remote
+    return repository, remote
 
 
 def _wanted(repository: Repository, asked: PushArguments, remote: str) -> PushedRefs:
