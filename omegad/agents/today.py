@@ -150,8 +150,7 @@ async def prepare(
     services: Services, query: Today, context: RequestContext
 ) -> tuple[MemoryTypes, list[Stopped]]:
     """Return the known types, and the hosts whose hooks stopped arriving; of the past nobody can say."""
-    is_now = query.as_of is None
-    stopped = await services[HookArrivals].stopped(services) if is_now else []
+    stopped = await services[HookArrivals].stopped(services) if query.as_of is None else []
     return await known_types(services, query, context), stopped
 
 

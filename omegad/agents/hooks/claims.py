@@ -42,7 +42,6 @@ TOOL_MAX_US = 120 * MINUTE_US
 LOOK_S = 0.05
 INTENT_CHARACTERS, MEMORY_CHARACTERS = 80, 100
 NEWS_MAX, MEMORIES_MAX = 3, 2
-ALLOWED = "the person allowed it"
 NEWS = {
     "ended": "your claim on {} has ended {}. Others may have edited: read again before you edit.",
     "unguarded": "{}, which you hold, was edited by session {}: read again before you edit.",
@@ -220,7 +219,7 @@ def ruled_on(
             held = [one for one in ruling.held if one.since_us <= (wanted.at_us or now_us)]
             how: Contest = "warned" if prepared.claims == "warn" and not prepared.is_spooled else "unguarded"
             return Ruling(), _as_events(prepared, contested(held, how))
-        ruling = ruled(wanted, state, now_us, ALLOWED)
+        ruling = ruled(wanted, state, now_us, "the person allowed it")
     return ruling, ruling.events if now_us - (wanted.at_us or now_us) < LEASE_US else ()
 
 

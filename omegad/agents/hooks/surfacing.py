@@ -40,7 +40,6 @@ CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
-ERROR_TYPES = ("error_pattern", "lesson_learned")
 PROMPT_TYPES = (
     "constraint",
     "decision",
@@ -113,7 +112,7 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
                 "error",
                 text[-LINE_CHARACTERS:],
                 text[-ERROR_CHARACTERS:],
-                ERROR_TYPES,
+                ("error_pattern", "lesson_learned"),
                 project,
                 ERROR_CONFIDENCE_MIN,
             )

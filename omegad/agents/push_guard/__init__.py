@@ -123,9 +123,8 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
         return Guarded(None)
     # git has refused by itself what is neither forced nor all that the remote has, as far as that is known
     # here.
-    with_lease = "--force-with-lease" in options
     checked = judged(repository, remote, pushed, is_forced=True)
-    if with_lease and checked.is_stopped:
+    if "--force-with-lease" in options and checked.is_stopped:
         checked = Checked(remote, (), "git itself checks what --force-with-lease expects")
     if checked.is_stopped:
         _say(f"{WARNING if mode == 'warn' else HEAD}\n{checked.reason}")

@@ -29,9 +29,6 @@ TEXT_CHARACTERS = 160
 SHORT = 8  # characters of a session's id, by which it may be written to
 
 
-UNSAID = "did not say what it is on"
-
-
 class Coord(Arguments, frozen=True, kw_only=True):
     """Work beside other agents: see who is active, announce changes, share tasks and messages."""
 
@@ -64,7 +61,7 @@ def who(page: WhoPage, session: Session, _given: Coord) -> Reply:
     ]
     lines = [
         f"- {name(one['session'])} [{name(one['host'])}{', you' if 'is_you' in one else ''}]"
-        f" {'; '.join(map(line, one.get('on', ()))) or UNSAID}"
+        f" {'; '.join(map(line, one.get('on', ()))) or 'did not say what it is on'}"
         for one in found
     ]
     return Reply("\n".join(lines) or "nobody else is at work here", {"sessions": found})

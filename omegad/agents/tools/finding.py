@@ -1,6 +1,6 @@
 """Tools that find: memories, lessons, where a task was left, and what a session should begin with."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -20,8 +20,6 @@ from omegad.agents.tools.tool import (
     in_full,
 )
 
-LESSONS = ("lesson_learned", "error_pattern")
-LEFT_OFF = ("checkpoint", "handoff")
 OF_EACH = 5
 ABOUT_SHARE = 0.8  # of the best score, from which a checkpoint is of the task that is named
 
@@ -96,8 +94,15 @@ async def lessons(session: Session, given: Lessons) -> Reply:
     """Show lessons."""
     project = session.project_of(given.project)
     if given.topic:
-        asked = {"text": given.topic, "event_types": LESSONS, "asked_in": session.session_id}
-        memories = (await session.ask("memory.query", **asked, project=project, limit=given.limit)).results
+        answer = await session.ask(
+            "memory.query",
+            text=given.topic,
+            event_types=("lesson_learned", "error_pattern"),
+            asked_in=session.session_id,
+            project=project,
+            limit=given.limit,
+        )
+        memories = answer.results
     else:
         memories = (await session.ask("memory.lessons", project=project, limit=given.limit)).lessons
     found = [brief(memory, session.project) for memory in memories]
@@ -105,8 +110,20 @@ async def lessons(session: Session, given: Lessons) -> Reply:
 
 
 async def resume_task(session: Session, given: ResumeTask) -> Reply:
-    """Show where a task, or the project, was left, in full."""
-    memory = await left_off(session, session.project_of(given.project), given.task)
+    """Show where a task or, where none is named, the project was left, in full."""
+    fields: Fields = {
+        "event_types": ("checkpoint", "handoff"),
+        "project": session.project_of(given.project),
+    }
+    if given.task:
+        answer = await session.ask(
+            "memory.query", text=given.task, limit=OF_EACH, asked_in=session.session_id, **fields
+        )
+        about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
+        memory = max(about, key=lambda one: one.created_at, default=None)
+    else:
+        page = await session.ask("memory.list", limit=1, **fields)
+        memory = next(iter(page.memories), None)
     if memory is None:
         return Reply("nothing was left off here; omega_query may know more", {"found": False})
     head = f"{memory.memory_id} [{memory.event_type}, {memory.created_at}]"
@@ -117,22 +134,6 @@ async def resume_task(session: Session, given: ResumeTask) -> Reply:
         "content": memory.content,
     }
     return in_full(head, memory.content, structured)
-
-
-# A memory, or None
-async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401
-    """Return the latest checkpoint or handoff of a task or, where none is named, of a project; None where
-    there is none.
-    """
-    fields: Fields = {"event_types": LEFT_OFF, "project": project}
-    if task:
-        answer = await session.ask(
-            "memory.query", text=task, limit=OF_EACH, asked_in=session.session_id, **fields
-        )
-        about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
-        return max(about, key=lambda one: one.created_at, default=None)
-    page = await session.ask("memory.list", limit=1, **fields)
-    return page.memories[0] if page.memories else None
 
 
 def briefed(answer: Briefing, session: Session, given: Welcome) -> Reply:

@@ -13,7 +13,6 @@ from omegad.text.quoting import fenced, inert, name, one_line
 
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
-EVERY_PROJECT = "*"
 NOTHING_SHOWN = "(nothing that can be shown)"  # of a content that is all marks that nobody sees
 
 Fields = dict[str, Any]
@@ -58,7 +57,7 @@ class Session(NamedTuple):
 
     def project_of(self, named: str | None) -> str | None:
         """Return the project that is meant, None for all of them."""
-        return None if named == EVERY_PROJECT else named or self.project
+        return None if named == "*" else named or self.project
 
     @property
     def itself(self) -> str:
