@@ -509,7 +509,8 @@ async def look_around(
             near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
         shown = command.known_before()
         if shown is None:
-            rows = connection.execute(_SHOWN, (command.session_id, to_json([one.memory_id for one in near])))
+            values = (command.session_id, to_json([one.memory_id for one in near]))
+            rows = connection.execute(_SHOWN, values).fetchall() if command.session_id else []
             shown = frozenset(memory_id for (memory_id,) in rows)
         return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
 

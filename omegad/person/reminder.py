@@ -156,7 +156,6 @@ def due(
 def _read(
     connection: Connection, condition: str, project: str | None, now_us: int, limit: int
 ) -> list[Reminder]:
-    values = {"project": project, "now_us": now_us, "limit": limit}
     return [
         Reminder(
             memory_id=memory_id,
@@ -167,7 +166,7 @@ def _read(
             told_at=told_at,
         )
         for memory_id, content, of, due_us, told_at in connection.execute(
-            _FOUND.format(condition=condition), values
+            _FOUND.format(condition=condition), {"project": project, "now_us": now_us, "limit": limit}
         )
     ]
 
