@@ -173,11 +173,12 @@ def count(connection: Connection, embedder_id: str | None, after: int = 0, fille
     Those are stored after *after* and have no vectors of the embedder, or have some recorded after
     *filled_to* whose bytes are not at hand.
     """
-    row: tuple[int] = connection.execute(
-        f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})",
-        (after, embedder_id or "", embedder_id or "", filled_to),
-    ).fetchone()
-    return row[0]
+    return int(
+        connection.execute(
+            f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})",
+            (after, embedder_id or "", embedder_id or "", filled_to),
+        ).fetchone()[0]
+    )
 
 
 class Deferred(NamedTuple):

@@ -221,9 +221,10 @@ class Hooks(Tables):
         """Return the position of the oldest by which a hook, or a file, is known again; beyond any log
         where there is none.
         """
-        found: Position = self._connection.execute(
-            "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT"
-            " coalesce(min(position), ?1) FROM state_surfaced_files))",
-            (END,),
-        ).fetchone()[0]
-        return found
+        return int(
+            self._connection.execute(
+                "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT"
+                " coalesce(min(position), ?1) FROM state_surfaced_files))",
+                (END,),
+            ).fetchone()[0]
+        )

@@ -77,5 +77,4 @@ class ToolCalls(Tables):
     def kept_from(self) -> Position:
         """Return the position of the oldest call that is known again; beyond any log where there is none."""
         sql = "SELECT coalesce(min(position), ?) FROM state_tool_calls WHERE tool_use_id != ''"
-        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
-        return found
+        return int(self._connection.execute(sql, (END,)).fetchone()[0])
