@@ -254,6 +254,18 @@ async def test_the_blocking_client_takes_notifications_too() -> None:
         assert await in_thread(lambda: count(house.path)) == [{"i": i} for i in range(1000)]
 
 
+async def test_what_is_notified_during_a_call_is_handed_over_in_order_before_its_answer() -> None:
+    def counted(path: Path) -> list[object]:
+        taken: list[object] = []
+        with Client(path, on_notice=taken.append) as client:
+            taken.append(client.call("count", x=1))
+        return taken
+
+    async with serving(Desk()) as house:
+        expected = [*({"i": i} for i in range(30_000)), {"x": 1}]
+        assert await in_thread(lambda: counted(house.path)) == expected
+
+
 async def test_calls_and_notifications_end_when_the_daemon_goes() -> None:
     desk = Desk()
     async with serving(desk) as house, AsyncClient(house.path) as client:
