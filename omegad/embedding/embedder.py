@@ -136,16 +136,23 @@ class Embedder:
         self._queue.put(job, Urgency.QUERY)
         return job
 
-    async def embed_store(self, text: str) -> bytes:
+    async def embed_store(self, text: str, urgency: Urgency = Urgency.STORE) -> bytes:
         """Return the vector to store, from the cache where it is known; form and errors as of `embed_query`.
 
         It is written to the cache's file once an event names it.
         """
-        return await self._embed_cached(text, Urgency.STORE)
+        embedder_id = self._require().embedder_id
+        digest = text_hash(text)
+        known = await self._cache.get_many(embedder_id, [digest])
+        if digest in known:
+            return known[digest]
+        vector = await self._compute(canonical(text), urgency)
+        self._cache.hold(embedder_id, {digest: vector})
+        return vector
 
     async def embed_backlog(self, text: str) -> bytes:
         """As `embed_store`, when nothing else is waiting."""
-        return await self._embed_cached(text, Urgency.BACKLOG)
+        return await self.embed_store(text, Urgency.BACKLOG)
 
     async def keep(self, text: str) -> None:
         """Have the vector of a text, which an event names, written to the cache's file."""
@@ -169,16 +176,6 @@ class Embedder:
             self._session = None
             while job_left := self._queue.pop():
                 job_left.finish(ShuttingDown())
-
-    async def _embed_cached(self, text: str, urgency: Urgency) -> bytes:
-        embedder_id = self._require().embedder_id
-        digest = text_hash(text)
-        known = await self._cache.get_many(embedder_id, [digest])
-        if digest in known:
-            return known[digest]
-        vector = await self._compute(canonical(text), urgency)
-        self._cache.hold(embedder_id, {digest: vector})
-        return vector
 
     async def _compute(self, text: str, urgency: Urgency) -> bytes:
         if self._closed:

@@ -10,9 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.search.model import Newness
-
-Array = npt.NDArray[np.float64]
+from omegad.search.model import Array, Newness
 
 RANKING_VERSION = 3
 LINKED = 0.6  # what an edge of weight 1 hands on of a score

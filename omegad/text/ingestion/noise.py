@@ -78,10 +78,14 @@ def noise_of(content: str, rules: NoiseRules) -> str | None:
     first: str | None = None
     at = _next(content, 0)
     while at < len(content):
-        matches = ((name, pattern.match(content, at)) for name, pattern in rules.patterns)
-        name, end = _element(content, at, rules) or next(
-            ((name, found.end()) for name, found in matches if found), ("", at)
-        )
+        name, end = "", at
+        if rules.opening and (opening := rules.opening.match(content, at)):
+            closing = f"</{opening[1]}>"
+            if (found := content.find(closing, opening.end())) >= 0:
+                name, end = rules.elements[opening[1]], found + len(closing)
+        if not name:
+            matches = ((name, pattern.match(content, at)) for name, pattern in rules.patterns)
+            name, end = next(((name, match.end()) for name, match in matches if match), ("", at))
         if end <= at:
             return None
         first = first or name
@@ -92,11 +96,3 @@ def noise_of(content: str, rules: NoiseRules) -> str | None:
 def _next(content: str, at: int) -> int:
     space = _SPACE.match(content, at)
     return space.end() if space else at
-
-
-def _element(content: str, at: int, rules: NoiseRules) -> tuple[str, int] | None:
-    if rules.opening is None or not (opening := rules.opening.match(content, at)):
-        return None
-    closing = f"</{opening[1]}>"
-    end = content.find(closing, opening.end())
-    return None if end < 0 else (rules.elements[opening[1]], end + len(closing))
