@@ -5,7 +5,7 @@ All is said in the decision that records the hook, so that of two edits at once 
 nobody meets is told nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
@@ -18,7 +18,7 @@ from omegad.agents.hooks.prepared import Details, Notice, PreparedHook, looked
 from omegad.agents.push_guard import CANNOT_ASK
 from omegad.coordination import claims
 from omegad.coordination.claim import Holder, Ruling, Wanted, contested, holder, ruled, sentence
-from omegad.coordination.claim_state import ClaimNews, Claims
+from omegad.coordination.claim_state import Claims
 from omegad.coordination.events import ClaimsContested, ClaimsReported, Contest
 from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, branches, held_within, same_files, targets_of
@@ -231,10 +231,13 @@ def _as_events(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tup
 
 
 def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
-    """Tell what became of claims."""
+    """Tell what became of claims, in some lines."""
     del now_us
-    found = state[Claims].news(prepared.hook.session_id)
-    return Notice(list(_lines(found)), (ClaimsReported(count=len(found)),)) if found else Notice()
+    found, lines = state[Claims].news(prepared.hook.session_id), list[str]()
+    for (how, detail), group in islice(groupby(found, lambda one: (one.how, one.detail)), NEWS_MAX):
+        about = in_parentheses(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)
+        lines.append("omegad: " + NEWS[how].format(names([one.name for one in group]), about))
+    return Notice(lines, (ClaimsReported(count=len(found)),)) if found else Notice()
 
 
 def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
@@ -283,13 +286,6 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
         " try again later: it is free once that session ends or lets go of it, or is silent for 30 minutes."
         f" Only if the user says so, take it over: omegad claim {what} --help"
     )
-
-
-def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:
-    """Say what became of claims, in some lines."""
-    for (how, detail), group in islice(groupby(news, lambda one: (one.how, one.detail)), NEWS_MAX):
-        about = in_parentheses(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)
-        yield "omegad: " + NEWS[how].format(names([one.name for one in group]), about)
 
 
 def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:

@@ -82,11 +82,10 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     deadline = time.monotonic() + LIMIT_S
     checked = [one for push in found if (one := check(push, deadline - time.monotonic(), folder))]
     stopped = [one for one in checked if one.is_stopped]
-    stdout = (
-        _json(answer(host_of(fired, said, host), fired, mode, [one.reason for one in stopped]))
-        if stopped
-        else b""
-    )
+    stdout = b""
+    if stopped:
+        text = "\n".join([WARNING if mode == "warn" else HEAD, *(one.reason for one in stopped)])
+        stdout = _json(verdict(host_of(fired, said, host), fired, mode, text))
     return Guarded(payload, _verdicts(checked, mode), stdout)
 
 
@@ -135,13 +134,10 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
     )
 
 
-def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, object]:
-    """Return what a host takes for a verdict on what its agent is about to do, in its own words."""
-    return verdict(host, fired, mode, "\n".join([WARNING if mode == "warn" else HEAD, *reasons]))
-
-
 def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, object]:
-    """Return what a host takes for the verdict `deny`, `ask` or `warn`; one that cannot ask denies."""
+    """Return what a host takes for the verdict `deny`, `ask` or `warn` on what its agent is about to do, in
+    its own words; one that cannot ask denies.
+    """
     if mode == "ask" and host in CANNOT_ASK:
         mode = "deny"
     if mode == "warn":

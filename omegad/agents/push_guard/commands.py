@@ -164,7 +164,7 @@ def _in_line(command: str, state: _State) -> Iterator[Push]:
             is_within = not is_within
             word += [None] if is_within and (words or word) else []  # the word of a command around it
         if word:
-            words += [] if skips else [_joined(word)]
+            words += [] if skips else [None if None in word else "".join(map(str, word))]
             word, skips = [], False
         if kind in ("redirect", "joined"):
             skips = kind == "redirect"
@@ -193,10 +193,6 @@ def _pieces(command: str) -> Iterator[tuple[str, str]]:
         place, kind = piece.end(), str(piece.lastgroup)
         yield kind, piece[kind]
     yield "end", ""
-
-
-def _joined(word: list[Word]) -> Word:
-    return None if None in word else "".join(map(str, word))
 
 
 def _text(kind: str, text: str) -> Word:
