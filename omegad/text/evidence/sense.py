@@ -85,6 +85,8 @@ _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))
 _OWNED = re.compile(r"'s\b")
 _BREAKS = frozenset(",;:()!?")
+_TURNS_BACK = WORDS["turns_back"]
+_PREFERRED = WORDS["preferring"] | WORDS["using"]
 _TURNING = frozenset(
     {"not", *(one for one, _ in _REPLACING)}.union(
         *(WORDS[kind] for kind in ("negators", "ranking", "ending", "stopping", "failing"))
@@ -144,11 +146,11 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
             word in {"over", "to"} and has_preferred and before not in WORDS["preferring"]
         )
         takes_side = word == "and" and (after in WORDS["preferring"] or after in WORDS["negators"])
-        if tokens[place] in _BREAKS or word in WORDS["turns_back"] or takes_side:
+        if tokens[place] in _BREAKS or word in _TURNS_BACK or takes_side:
             is_denied = is_source = False
         elif turns:
             is_denied = True
-        elif (word in WORDS["replaced"] and goals) or (
+        elif (goals and word in WORDS["replaced"]) or (
             # What follows "from" holds no more where it was left for something, or taken over.
             word == "from"
             and (
@@ -159,7 +161,7 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
             is_denied = is_source = turns = True
         elif is_source and word in goals:
             is_denied = is_source = False
-        has_preferred = has_preferred or word in WORDS["preferring"] or word in WORDS["using"]
+        has_preferred = has_preferred or word in _PREFERRED
         yield is_denied and not turns, turns
 
 
