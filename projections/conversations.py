@@ -1,8 +1,9 @@
 """Agents' sessions, and what was said in them."""
 
 from collections.abc import Iterator
+from typing import LiteralString
 
-from omegad.log.event import Excerpt, RecordedEvent
+from omegad.log.event import Event, Excerpt, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right
 from omegad.runtime.times import rfc3339
@@ -75,6 +76,17 @@ _STARTED = (
     "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
     " = ? WHERE session_id = ?"
 )
+_COUNTED: dict[type[Event], LiteralString] = {
+    PromptSubmitted: "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?",
+    TurnEnded: "UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?",
+    SessionCompacted: "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?",
+    ToolCalled: "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?",
+}
+_SPEAKERS: dict[type[Event], str] = {
+    PromptSubmitted: "user",
+    TurnEnded: "assistant",
+    SubagentEnded: "subagent",
+}
 UNSAID = "unknown"
 """The host of a session that only tool calls tell of, where their client has no name."""
 
@@ -88,46 +100,29 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 _STARTED,
                 (started.host, started.folder, started.source, started.model, recorded.position, session_id),
             )
-        case PromptSubmitted(host=host, prompt=prompt):
+        case (
+            PromptSubmitted(host=host, prompt=said)
+            | TurnEnded(host=host, message=said)
+            | SubagentEnded(host=host, message=said)
+        ) as told:
             yield _seen(recorded, host)
-            yield Statement(
-                "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?", (session_id,)
-            )
-            yield _said(recorded, "user", prompt)
-        case TurnEnded(host=host, message=message):
-            yield _seen(recorded, host)
-            yield Statement("UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?", (session_id,))
-            if message is not None:
-                yield _said(recorded, "assistant", message)
-        case SubagentEnded(host=host, message=message):
-            yield _seen(recorded, host)
-            if message is not None:
-                yield _said(recorded, "subagent", message)
+            if not isinstance(told, SubagentEnded):
+                yield Statement(_COUNTED[type(told)], (session_id,))
+            if said is not None:
+                yield _said(recorded, _SPEAKERS[type(told)], said)
         case SessionCompacted(host=host):
             yield _seen(recorded, host)
-            yield Statement(
-                "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,)
-            )
+            yield Statement(_COUNTED[SessionCompacted], (session_id,))
         case ToolCalled() if session_id:
             yield _seen(recorded, recorded.client or UNSAID)
-            yield Statement(
-                "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?", (session_id,)
-            )
-        case _:
-            yield from _passed(recorded)
-
-
-def _passed(recorded: RecordedEvent) -> Iterator[Statement]:
-    match recorded.event:
+            yield Statement(_COUNTED[ToolCalled], (session_id,))
         case SessionEnded(reason=reason):
             yield Statement(
                 "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
-                (rfc3339(recorded.occurred_at), reason, recorded.session_id or ""),
+                (rfc3339(recorded.occurred_at), reason, session_id),
             )
         case ClockMended() as mended:
             yield from set_right(mended, "agent_sessions", "last_us")
-        case _:
-            pass
 
 
 def _seen(recorded: RecordedEvent, host: str) -> Statement:

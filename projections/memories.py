@@ -225,20 +225,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("DELETE FROM memories WHERE node_id = ?", (memory_id,))
             yield Statement(_DENIED, (memory_id, None))
             yield Statement("DELETE FROM memory_denials WHERE memory_id = ?1 OR denied_by = ?1", (memory_id,))
-        case (
-            MemoryRelated()
-            | MemoryRated()
-            | MemoryCountsCarried()
-            | MemoryPromoted()
-            | MemoryDemoted()
-            | MemoryContradicted()
-            | MemoryUnlinked() as event
-        ):
-            yield from _standing(recorded, event)
         case Event() as event:
             yield from _state(recorded, event)
-        case _:
-            pass
 
 
 def _used(shown: MemoryQueried | MemorySurfaced) -> Iterator[Statement]:
@@ -292,8 +280,6 @@ def _standing(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
         ):
             yield Statement(_ADMIT, (memory_id, by))
             yield Statement(_DENIED, (None, memory_id))
-        case _:
-            pass
 
 
 def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
@@ -321,7 +307,7 @@ def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
             )
             yield Statement(_SET_RIGHT_USE, (rfc3339(to_us), to_us))
         case _:
-            pass
+            yield from _standing(recorded, event)
 
 
 def _insert(recorded: RecordedEvent, stored: MemoryStored) -> Statement:

@@ -8,10 +8,11 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 from unittest import mock
 
 import anyio
@@ -23,7 +24,7 @@ from msgspec import Raw
 
 import projections
 from omegad import daemon
-from omegad.catalog.events import CODEC
+from omegad.catalog import log_worker
 from omegad.coordination.events import (
     BranchClaimed,
     ClaimsContested,
@@ -35,7 +36,7 @@ from omegad.coordination.events import (
     MessagePosted,
     TaskCreated,
 )
-from omegad.daemon import VOCABULARY, Daemon
+from omegad.daemon import VOCABULARY, Daemon, composition
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
@@ -101,22 +102,20 @@ from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Reading
 from omegad.text.ingestion import rule_files
-from omegad.views import current, past_building, replay, workers
+from omegad.views import current
 from omegad.views.applying import Lookup
-from omegad.views.building import Builder, Order, RebuiltView
 from omegad.views.current import Views
-from omegad.views.past_building import PastOrder
-from omegad.views.replay import Verification, ViewReport
-from omegad.views.workers import Workers
+from omegad.views.workers import Work, Workers
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
 DIMENSIONS = 384
+T = TypeVar("T")
 _PARSED = cache(rule_files._parsed)
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 
 
-class FakeClock:
+class FakeClock(Clock):
     """Goes forward by `step_us` each time it is asked, and anywhere when it is set."""
 
     def __init__(self, now_us: int = START_US, step_us: int = 1_000, seed: int = 1) -> None:
@@ -550,21 +549,16 @@ def vector_of(text: str) -> bytes:
     return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
 
 
-def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Workers:
-    """Return what builds views of any projections, and compares them with the log, or those of an earlier
-    moment, on a thread of this process.
-    """
+@dataclass(frozen=True)
+class WorkersHere(Workers):
+    """Go through the log for any projections, on a thread of this process."""
 
-    async def build(order: Order, tell: Progress) -> dict[str, RebuiltView]:
-        return await to_thread.run_sync(Builder(all_of, CODEC, lookup).build, order, tell)
+    all_of: Sequence[Projection]
+    lookup: Lookup
 
-    async def verify(wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
-        return await to_thread.run_sync(replay.verify, wanted, all_of, CODEC, lookup, tell)
-
-    async def make_past(order: PastOrder, tell: Progress) -> None:
-        await to_thread.run_sync(past_building.make, order, all_of, CODEC, lookup, tell)
-
-    return Workers(build, verify, make_past)
+    async def done(self, work: Work, answer: type[T], tell: Progress) -> T:
+        del answer
+        return cast("T", await to_thread.run_sync(log_worker.done, work, self.all_of, self.lookup, tell))
 
 
 def opened_views(
@@ -572,7 +566,7 @@ def opened_views(
 ) -> AbstractAsyncContextManager[Views]:
     """Open a home's views, with one reader."""
     lookup = lookup or look_up
-    return current.opened(home, log, all_of, lookup, Reading(1), workers=beside_here(all_of, lookup))
+    return current.opened(home, log, all_of, lookup, Reading(1), workers=WorkersHere((), all_of, lookup))
 
 
 def look_up(wanted: Embedding) -> bytes:
@@ -723,7 +717,7 @@ async def served(
         tasks.start_soon(service.services.near.embedder.run)
         tasks.start_soon(service.vector_sweep.run)
         views = service.services.views
-        views.workers = beside_here(projections.ALL, views.driver._lookup)
+        views.workers = WorkersHere((), projections.ALL, views._lookup)
         service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
         tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))
@@ -734,15 +728,9 @@ async def served(
 @asynccontextmanager
 async def _composed_here(paths: Paths, settings: Config, clock: Clock) -> AsyncIterator[Daemon]:
     """Put a service together that proves its log on threads of this process."""
-
-    async def compare(_command: Sequence[str], log: Path, tell: Progress) -> Sequence[str]:
-        return tuple(await to_thread.run_sync(verifying.compare, log, VOCABULARY, tell))
-
-    async def prove(_command: Sequence[str], log: Path, tell: Progress) -> LogReport:
-        return await to_thread.run_sync(verifying.verify, log, VOCABULARY, tell)
-
     async with AsyncExitStack() as stack:
-        with mock.patch.multiple(workers, compare=compare, prove=prove), rules_read_once():
+        here = WorkersHere((), projections.ALL, look_up)
+        with mock.patch.object(composition, "Workers", return_value=here), rules_read_once():
             service = await stack.enter_async_context(daemon.composed(paths, settings, clock))
         yield service
 

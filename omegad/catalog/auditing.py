@@ -58,7 +58,7 @@ class Auditing:
 
     def _called(self, told: RecordToolCall, client: str) -> None:
         data = own_call_data(told.tool_name, told.tool_input)
-        digest = "" if data is None else self._services.digest(data).hex()
+        digest = "" if data is None else self._services.digests.of(data).hex()
         delivery = Delivery(delivery_id=f"{OWN}{os.urandom(16).hex()}", digest=digest)
         self._append(partial(record_own, OwnCall(told, delivery)), client)
 

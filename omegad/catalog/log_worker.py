@@ -8,26 +8,25 @@ daemon, whatever it is at.
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec import Raw
 
 import projections
 from omegad.catalog import decision_state as state
 from omegad.catalog.events import CODEC
 from omegad.embedding.cache import FileLookup
-from omegad.log.inline import Inline
-from omegad.log.projection import Embedding
-from omegad.log.verifying import compare
-from omegad.log.verifying import verify as prove
-from omegad.log.vocabulary import Vocabulary
+from omegad.log import verifying
+from omegad.log.folding import Progress
+from omegad.log.inline import Inline, Vocabulary
+from omegad.log.projection import Projection
 from omegad.runtime import telemetry
 from omegad.runtime.errors import OmegadError
-from omegad.views.building import Builder
-from omegad.views.past_building import PastOrder, make
-from omegad.views.replay import Verification, verify
+from omegad.views.applying import Lookup
+from omegad.views.building import Builder, Order, PastOrder, Verification
 from omegad.views.workers import Comparison, Failure, Proof, Said, Work, read
 
 NICENESS = 5
@@ -44,32 +43,31 @@ def main(embeddings: str, work: str) -> None:
         with suppress(OSError):  # a service may not be allowed to
             os.nice(NICENESS)
     try:
-        _say(_done(Path(embeddings), wanted))
+        with FileLookup(Path(embeddings)) as vectors:
+            found = done(wanted, projections.ALL, lambda one: vectors.find(*one), _tell)
+        _say(Said(found=Raw(msgspec.json.encode(found))))
     except OmegadError as error:
         _say(Said(failure=Failure(type(error).__name__, str(error), error.hint)))
 
 
-def _done(embeddings: Path, work: Work) -> Said:
-    vocabulary = Vocabulary(codec=CODEC, inline=Inline(state.ALL))
-    if isinstance(work, Comparison):
-        return Said(problems=tuple(compare(work.log, vocabulary, _tell)))
-    if isinstance(work, Proof):
-        return Said(proven=prove(work.log, vocabulary, _tell))
-    with FileLookup(embeddings) as vectors:
-        if isinstance(work, Verification):
-            return Said(verified=verify(work, projections.ALL, CODEC, partial(_find, vectors), _tell))
-        if isinstance(work, PastOrder):
-            make(work, projections.ALL, CODEC, partial(_find, vectors), _tell)
-            return Said(built={})
-        return Said(built=Builder(projections.ALL, CODEC, partial(_find, vectors)).build(work, _tell))
+def done(work: Work, of: Sequence[Projection], lookup: Lookup, tell: Progress) -> object:
+    """Do *work* with projections, and what finds vectors; return what comes of it, as `Workers.done` does."""
+    vocabulary, builder = Vocabulary(codec=CODEC, inline=Inline(state.ALL)), Builder(of, CODEC, lookup)
+    match work:
+        case Comparison():
+            return tuple(verifying.compare(work.log, vocabulary, tell))
+        case Proof():
+            return verifying.verify(work.log, vocabulary, tell)
+        case Verification():
+            return builder.verify(work, tell)
+        case PastOrder():
+            return builder.make_past(work, tell)
+        case Order():
+            return builder.build(work, tell)
 
 
 def _tell(done: int, total: int) -> None:
     _say(Said(done=done, total=total))
-
-
-def _find(vectors: FileLookup, wanted: Embedding) -> bytes | None:
-    return vectors.find(wanted.embedder_id, wanted.text_hash)
 
 
 def _say(said: Said) -> None:

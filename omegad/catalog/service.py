@@ -94,7 +94,7 @@ class Service:
         params: bytes,
         delivery: RequestKey | None = None,
     ) -> object:
-        delivery = delivery or _key_of(request, call, params, self._runner.digest)
+        delivery = delivery or _key_of(request, call, params, self._runner.services.digests.of)
         match method:
             case CommandMethod():
                 if method.name.partition(".")[0] in COORDINATING:
@@ -148,7 +148,7 @@ class Service:
                 return await self._handlers[type(request)](request, call)
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
-        if why := await self._runner.paused(pausing.named(msgspec.to_builtins(request))):
+        if why := await self._runner.services.paused(pausing.named(msgspec.to_builtins(request))):
             return calling.refused(f"omegad keeps off: {why}. Nothing was stored or looked up")
         asked, began = count(), time.perf_counter()
         whose = request.session_id or call.peer.name

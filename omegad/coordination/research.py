@@ -61,7 +61,7 @@ async def prepare(services: Services, command: PutDownResearch, _context: Reques
             is_project = finding.count == 0
             about = msgspec.json.encode((is_project, finding.ids))
             task = TaskCreated(
-                task_id=f"task-{services.digest(about)[:6].hex()}",
+                task_id=f"task-{services.digests.of(about)[:6].hex()}",
                 title=title(finding),
                 description=f"find out what is missing and remember it: {finding.settle}",
                 priority=PRIORITY,

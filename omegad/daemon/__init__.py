@@ -1,6 +1,5 @@
-"""The daemon: put together in `composition`, and run by `serving`."""
+"""The daemon: put together, and run, in `composition`."""
 
-from omegad.daemon.composition import VOCABULARY, Daemon, composed
-from omegad.daemon.serving import run, serve
+from omegad.daemon.composition import VOCABULARY, Daemon, composed, run, serve
 
 __all__ = ["VOCABULARY", "Daemon", "composed", "run", "serve"]

@@ -1,23 +1,28 @@
-"""The composition root: opens the files and puts the parts together.
+"""The composition root: opens the files and puts the parts together, and runs them in one task group until
+told to stop.
 
 The only module that knows the projections by name.
 """
 
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 import projections
+from omegad import __version__
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks.noting import Noted
-from omegad.agents.spool import Spool
+from omegad.agents.spool import LOOK_EVERY_S, Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
 from omegad.catalog.auditing import Auditing
@@ -31,10 +36,9 @@ from omegad.index.served import ServedIndex
 from omegad.knowledge import lint_report
 from omegad.log import event_log
 from omegad.log.decision import DecisionState
-from omegad.log.inline import Inline
-from omegad.log.projection import Embedding
+from omegad.log.inline import Inline, Vocabulary
 from omegad.log.sanitise import sanitise_new
-from omegad.log.vocabulary import Vocabulary
+from omegad.log.verifying import LogReport
 from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep.consolidation import DailyUpkeep
@@ -48,14 +52,15 @@ from omegad.operations.system import SystemDispatch
 from omegad.operations.vector_sweep import VectorSweep
 from omegad.person.skill import language_of
 from omegad.reactions.runner import Runner
-from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
+from omegad.requests.method import QueryMethod, RequestContext, Rules, ServiceMethod, Skills
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.requests.running import RequestRunner
-from omegad.rpc import endpoint
+from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Lane, Limits, Server
-from omegad.runtime import config, descriptors, digests, pausing, supervisor
+from omegad.runtime import allocator, config, descriptors, digests, pausing, supervisor, telemetry
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import BadConfiguration
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
 from omegad.session.capture import Capture
@@ -65,9 +70,11 @@ from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
 from omegad.text.ingestion import noise, tagging
 from omegad.text.redaction import key_names
-from omegad.views import current, generation, log_check, past, workers
+from omegad.views import current, generation, log_check, past
 from omegad.views.erasing import PausedViews
+from omegad.views.workers import Comparison, Proof, Workers
 
+# What requests to a method share with others: readers, or a process that goes through the whole log.
 READS = Lane("reads", of_connection=4, of_client=16)
 PROOFS = Lane("proofs", of_connection=2, of_client=4)
 CALL_TOOL = "tools.call"
@@ -82,6 +89,16 @@ LOG_WORKER = (sys.executable, "-P", "-m", "omegad.catalog.log_worker")
 RESERVED_DESCRIPTORS = (
     128  # of the home's files, what is read and run beside, and clients that are being refused
 )
+
+SWITCH_INTERVAL_S = (
+    0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+)
+
+INSTALLED_US = Path(__file__).stat().st_mtime_ns // 1_000
+
+T = TypeVar("T")
+
+_log = structlog.get_logger(__name__)
 
 HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
 
@@ -132,17 +149,15 @@ async def composed(
         key = digests.opened(paths.digest_key)
         await log.key_imports(key.named)
         key_names(key.of)
-        look_up = partial(_find, lookup)
-        worker = (*LOG_WORKER, str(paths.embeddings))
-        log_workers = workers.started_by(worker)
+        beside = Workers((*LOG_WORKER, str(paths.embeddings)))
         views = await stack.enter_async_context(
             current.opened(
                 paths.home,
                 log,
                 projections.ALL,
-                look_up,
+                lambda wanted: lookup.find(*wanted),
                 Reading(settings.readers, limits),
-                workers=log_workers,
+                workers=beside,
             )
         )
         embedder = Embedder(
@@ -159,7 +174,10 @@ async def composed(
             ),
             near=ServedIndex(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
-            rules=_rules(paths),
+            rules=Rules(
+                noise=noise.load(_existing(paths.home / "noise.toml")),
+                tags=tagging.load(_existing(paths.home / "tags.toml")),
+            ),
             skills=Skills(
                 folders=config.skill_folders(settings, paths),
                 language=language_of(settings.language, os.environ),
@@ -167,28 +185,36 @@ async def composed(
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
             digests=key,
-            of_nouns=_of_nouns(paths, settings, clock),
+            of_nouns={
+                MemoryTypes: MemoryTypes.configured(settings.event_types),
+                Liveness: Liveness(clock),
+                HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),
+                Noted: Noted(is_on=settings.audit == "whole"),
+            },
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
             task_guard=settings.task_guard,
             git_sync=settings.git_sync,
             home=str(paths.home),
             reaching=Reaching(paths.home),
-            compare_state=partial(workers.compare, worker, paths.log),
-            prove_log=partial(workers.prove, worker, paths.log),
+            compare_state=partial(beside.done, Comparison(paths.log), tuple[str, ...]),
+            prove_log=partial(beside.done, Proof(paths.log), LogReport),
         )
-        vector_sweep = VectorSweep(log, vectors)
-        erasing = Erasing(services, paths.home, vectors, vector_sweep, PausedViews(views, projections.ALL))
-        yield _compose(services, paths, settings, erasing, vector_sweep)
+        yield _compose(services, paths, settings, vectors)
 
 
-def _compose(
-    services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, vector_sweep: VectorSweep
-) -> Daemon:
+def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: cache.VectorCache) -> Daemon:
     stopping = anyio.Event()
+    vector_sweep = VectorSweep(services.log, vectors)
+    paused_views = PausedViews(services.views, projections.ALL)
+    erasing = Erasing(services, paths.home, vectors, vector_sweep, paused_views)
     back = PastReader(services)
     requests = RequestRunner(
-        services, ALL, back, services[MemoryTypes].check_named, fresh_wait_s=settings.fresh_wait_ms / 1e3
+        services,
+        ALL,
+        back.query,
+        services[MemoryTypes].check_named,
+        fresh_wait_s=settings.fresh_wait_ms / 1e3,
     )
     backlog = EmbeddingBacklog(services.log, services.views, services.near, requests.execute)
     services.views.on_deferred = backlog.look_again
@@ -229,7 +255,9 @@ def _compose(
         service.handle,
         limits,
         long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged},
-        lanes={name: lane for name, method in SERVED.items() if (lane := _lane(method))},
+        lanes=dict.fromkeys(PROVING, PROOFS)
+        | {name: READS for name, method in SERVED.items() if isinstance(method, QueryMethod)}
+        | dict.fromkeys(READING, READS),
         brief=[
             name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL
         ],
@@ -237,39 +265,8 @@ def _compose(
     return Daemon(services, server, runner, backlog, system, erasing, vector_sweep, auditing, stopping)
 
 
-def _lane(method: Method) -> Lane | None:
-    """Return what requests to a method share with others: readers, or a process that goes through the
-    whole log.
-    """
-    if isinstance(method, QueryMethod) or method.name in READING:
-        return READS
-    return PROOFS if method.name in PROVING else None
-
-
-def _of_nouns(paths: Paths, settings: Config, clock: Clock) -> dict[type, object]:
-    """Return what nouns keep in the daemon, by its type."""
-    return {
-        MemoryTypes: MemoryTypes.configured(settings.event_types),
-        Liveness: Liveness(clock),
-        HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),
-        Noted: Noted(is_on=settings.audit == "whole"),
-    }
-
-
-def _rules(paths: Paths) -> Rules:
-    """Load the rules of ingestion: the built-in ones, and those that the home adds."""
-    return Rules(
-        noise=noise.load(_existing(paths.home / "noise.toml")),
-        tags=tagging.load(_existing(paths.home / "tags.toml")),
-    )
-
-
 def _existing(path: Path) -> tuple[Path, ...]:
     return (path,) if path.exists() else ()
-
-
-def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:
-    return lookup.find(wanted.embedder_id, wanted.text_hash)
 
 
 def _is_there(path: Path, opened: os.stat_result) -> bool:
@@ -277,3 +274,87 @@ def _is_there(path: Path, opened: os.stat_result) -> bool:
         return os.path.samestat(path.stat(), opened)
     except FileNotFoundError:
         return False
+
+
+def serve(paths: Paths, settings: Config) -> None:
+    """Serve a home in this process until it is told to stop.
+
+    Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be
+    used.
+    """
+    telemetry.configure(settings.log_level, paths.daemon_log)
+    for warning in config.unknown_variables():
+        _log.warning("config.unknown_variable", warning=warning)
+    os.umask(0o077)
+    passed = activation.passed()
+    endpoint.private_directory(paths.home, "OMEGAD_HOME")
+    with endpoint.lock(paths.lock):
+        run(partial(_serve, paths, settings, Clock(), passed))
+
+
+def run(main: Callable[[], Awaitable[T]]) -> T:
+    """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the
+    interpreter.
+    """
+    allocator.keep_small()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    return anyio.run(main, backend_options={"use_uvloop": True})
+
+
+async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[int]) -> None:
+    async with composed(paths, settings, clock, INSTALLED_US) as daemon, anyio.create_task_group() as tasks:
+        services = daemon.services
+        parts: dict[str, Callable[[], Coroutine[object, object, None]]] = {
+            "log": services.log.run,
+            "views": services.views.run,
+            "asof": services.past.run,
+            "erasing": daemon.erasing.run,
+            "vector_sweep": daemon.vector_sweep.run,
+            "embedder": services.near.embedder.run,
+            "reactions": daemon.reactions.run,
+            "clock": services.steadiness.run,
+            "signals": partial(_signals, daemon, paths),
+            "watchdog": partial(supervisor.keep_alive, services.log.writer_answers),
+            "memory": allocator.keep_giving_back,
+            "home": partial(_leave_with_home, daemon),
+        }
+        for name, run_part in parts.items():
+            tasks.start_soon(run_part, name=name)
+        with endpoint.listening(paths.socket, passed) as sock:
+            await tasks.start(daemon.server.serve, sock)
+            tasks.start_soon(services.spool.run, name="spool")
+            _log.info(
+                "daemon.ready",
+                version=__version__,
+                home=str(paths.home),
+                socket=str(paths.socket),
+                head=services.log.head,
+            )
+            supervisor.notify(f"READY=1\nSTATUS=Serves {paths.home}, {services.log.head} events")
+            await daemon.run(tasks, settings.shutdown_s)
+    _log.info("daemon.stopped")
+
+
+async def _leave_with_home(daemon: Daemon) -> None:
+    """End where the home was removed, with or without another in its place: what is appended to its log
+    would be lost.
+    """
+    while daemon.services.spool.is_home():  # noqa: ASYNC110  nothing tells of it
+        await anyio.sleep(LOOK_EVERY_S)
+    _log.error("daemon.home_removed")
+    daemon.stopping.set()
+
+
+async def _signals(daemon: Daemon, paths: Paths) -> None:
+    """End on SIGTERM or SIGINT, at once on a second one; read the log level again on SIGHUP."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+        async for number in received:
+            if number == signal.SIGHUP:
+                try:
+                    telemetry.configure(config.load(paths).log_level)
+                except BadConfiguration as error:  # which changes nothing
+                    _log.error("daemon.not_reloaded", error=str(error), hint=error.hint)
+            elif daemon.stopping.is_set():
+                os._exit(128 + number)  # what was acknowledged is on the disk already
+            else:
+                daemon.stopping.set()

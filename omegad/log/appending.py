@@ -1,25 +1,32 @@
-"""One transaction of the log: proposals decided, events numbered, chained and written, decision state folded.
+"""What writes the log, on the writer's thread: it makes the tables, and in one transaction after the other
+decides proposals, numbers, chains and writes events, and folds decision state.
 
-Runs on the writer's thread. The head moves only when the transaction has committed.
+The head moves only when the transaction has committed.
 """
 
+import os
 import secrets
 from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
 
 import msgspec
 
-from omegad.log import chain, erasure, mending
+from omegad.log import chain, erasure, mending, requests
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
-from omegad.log.erasure import Erasure, PayloadErased
+from omegad.log.erasure import PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.log.inline import Inline, Vocabulary
 from omegad.log.mending import ClockMended
+from omegad.log.reading import FORMAT, check_format
 from omegad.log.requests import Requests, answered
-from omegad.log.vocabulary import Vocabulary
 from omegad.runtime.clock import Clock, next_hlc, uuid7
-from omegad.runtime.errors import Invalid, OmegadError
+from omegad.runtime.errors import Invalid, LogReplaced, OmegadError
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import writing
+from omegad.storage.transaction import run_script, writing
+
+Identity = tuple[int, int]
 
 PAYLOAD_BYTES_MAX = 1024 * 1024
 
@@ -57,11 +64,70 @@ def load_head(connection: Connection) -> Head:
     return Head(*row) if row else Head(0, chain.GENESIS, 0, 0)
 
 
+def create(connection: Connection, clock: Clock, inline: Inline) -> tuple[str, Position | None]:
+    """Make the tables that are not there yet; return the installation's name, and where `Inline.prepare`
+    says that catching up begins.
+    """
+    with writing(connection):
+        run_script(
+            connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
+        )
+        connection.execute(
+            "INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT)
+        )
+        check_format(connection)
+        connection.execute("UPDATE identity SET format = ?1 WHERE format < ?1", (FORMAT,))
+        requests.forget_unkeyed(connection)
+        origin: str = connection.execute("SELECT origin FROM identity").fetchone()[0]
+        return origin, inline.prepare(connection)
+
+
+class InPlace:
+    """What the log at *path* and its write-ahead log are known by, from `load_head` on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+        self._wal = os.path.realpath(path) + "-wal"
+        self._known: tuple[Identity | None, Identity | None] | None = None
+
+    def load_head(self, connection: Connection) -> Head:
+        """Read where the log ends, and take the files that it is read from for those in use."""
+        head = load_head(connection)
+        self._known = self._found()
+        return head
+
+    def bytes(self) -> int:
+        """How large the log is, without its write-ahead log; 0 where it is gone."""
+        found = Path(self._path)
+        return found.stat().st_size if found.exists() else 0
+
+    def check(self) -> None:
+        """Raise `LogReplaced` where other files, or none, have the names."""
+        if trouble := self.trouble():
+            raise LogReplaced(trouble)
+
+    def trouble(self) -> str | None:
+        """Say what is wrong, None where nothing is."""
+        if self._known is None or self._known == self._found():
+            return None
+        return f"{self._path} or its write-ahead log was moved, replaced or removed while it was in use"
+
+    def _found(self) -> tuple[Identity | None, Identity | None]:
+        return _identity(self._path), _identity(self._wal)
+
+
+def _identity(path: str) -> Identity | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  twice for each commit, and the faster of the two
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class Appender:
-    """Decides and appends, for one installation."""
+    """Decides and appends, for the installation *origin*, whose name every event is recorded with."""
 
     def __init__(self, vocabulary: Vocabulary, origin: str, clock: Clock) -> None:
-        """Take the name of the installation, *origin*, which every event is recorded with."""
         self.vocabulary = vocabulary
         self.origin = origin
         self.clock = clock
@@ -86,11 +152,9 @@ class _Append:
 
     def __init__(self, appender: Appender, connection: Connection, head: Head) -> None:
         self._connection = connection
+        self._appender = appender
         self._vocabulary = appender.vocabulary
-        self._requests = appender.requests
         self._state = appender.vocabulary.state(connection)
-        self._origin = appender.origin
-        self._clock = appender.clock
         self._tz_offset = appender.clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
@@ -108,7 +172,7 @@ class _Append:
         try:
             if proposal.request and (first := answered(self._connection, proposal.request)):
                 return first
-            now_us = self._clock.now_us()
+            now_us = self._appender.clock.now_us()
             decision = proposal.decide(self._state, now_us)
             bodies = [self._encoded(new) for new in decision.events]
             if decision.erasure:
@@ -135,8 +199,16 @@ class _Append:
         first = self.head.position + 1
         for new, body in bodies:
             self._add(proposal, new, body, now_us)
-        if decision.erasure:
-            self._erase(decision.erasure)
+        if erased := decision.erasure:
+            # What remains stands in place of payloads, and what that says in place of what the inline
+            # projections show.
+            erasure.replace(self._connection, erased.remnants)
+            erasure.clean_answers(self._connection, erased)
+            erasure.clean_set_aside(self._connection, erased)
+            if erased.has_names or not self._vocabulary.inline.patch(
+                self._connection, [(one.before, one.after) for one in erased.remnants]
+            ):
+                self.is_state_stale = True
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
@@ -145,7 +217,7 @@ class _Append:
             position=self.head.position if bodies else getattr(answer, "position", decision.position),
         )
         if proposal.request:
-            self._requests.remember(self._connection, proposal.request, first, outcome)
+            self._appender.requests.remember(self._connection, proposal.request, first, outcome)
         return outcome
 
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
@@ -160,12 +232,12 @@ class _Append:
         envelope = (
             *(
                 position,
-                uuid7(self._clock),
+                uuid7(self._appender.clock),
                 tag_of(type(new.event)),
                 recorded_at,
                 occurred_at,
                 self._tz_offset,
-                self._origin,
+                self._appender.origin,
                 hlc,
             ),
             *(
@@ -188,18 +260,6 @@ class _Append:
             mending.note(self._connection, position, new.event)
         self.head = Head(position, link, recorded_at, hlc)
         self.events.append((recorded, len(body)))
-
-    def _erase(self, erased: Erasure) -> None:
-        """Put what remains in place of payloads, and what that says in place of what the inline
-        projections show.
-        """
-        erasure.replace(self._connection, erased.remnants)
-        erasure.clean_answers(self._connection, erased)
-        erasure.clean_set_aside(self._connection, erased)
-        if erased.has_names or not self._vocabulary.inline.patch(
-            self._connection, [(one.before, one.after) for one in erased.remnants]
-        ):
-            self.is_state_stale = True
 
     def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:
         new = self._vocabulary.sanitise(new)

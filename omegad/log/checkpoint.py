@@ -1,5 +1,6 @@
 """How far a projection has come, and the tables that hold its rows."""
 
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 import msgspec
@@ -34,6 +35,11 @@ class Checkpoint(msgspec.Struct, frozen=True):
         projection, whatever they say.
         """
         return self.schema_digest in {schema_digest(projection), *getattr(projection, "READABLE", ())}
+
+
+def failed(marks: Mapping[str, Checkpoint], names: Iterable[str]) -> Checkpoint | None:
+    """Return the checkpoint of one of the projections named that has failed, if one has."""
+    return next((marks[name] for name in names if marks[name].failed_position is not None), None)
 
 
 def schema_digest(projection: Projection) -> str:

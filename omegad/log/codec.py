@@ -19,12 +19,11 @@ def tag_of(kind: type[Event]) -> str:
 
 
 class Codec:
-    """Reads and writes the events of one vocabulary: a union of event classes, and the steps that lift
-    what older versions wrote.
+    """Reads and writes the events of one vocabulary: a union of event classes, and the steps that lift what
+    older versions wrote, by the tag that each begins from.
     """
 
     def __init__(self, events: UnionType, upcasters: Mapping[str, Upcaster]) -> None:
-        """Take the union, and the steps by the tag that each begins from."""
         self.kinds: dict[str, type[Event]] = {tag_of(kind): kind for kind in typing.get_args(events)}
         self.upcasters = upcasters
         self._union = events
@@ -48,17 +47,14 @@ class Codec:
                     return event
                 return Unknown(tag=tag, body=_bytes(body), problem=f"its payload says {tag_of(type(event))}")
             if tag in self.upcasters:
-                lifted: Event = msgspec.convert(self.upcast(msgspec.json.decode(body)), self._union)
+                payload = msgspec.json.decode(body, type=Payload)
+                while step := self.upcasters.get(str(payload["type"])):
+                    payload = step(payload)
+                lifted: Event = msgspec.convert(payload, self._union)
                 return lifted
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return Unknown(tag=tag, body=_bytes(body), problem=str(error))
         return Unknown(tag=tag, body=_bytes(body))
-
-    def upcast(self, payload: Payload) -> Payload:
-        """Lift a payload step by step, until none applies to its tag."""
-        while step := self.upcasters.get(str(payload["type"])):
-            payload = step(payload)
-        return payload
 
 
 def _bytes(body: bytes | str) -> bytes:

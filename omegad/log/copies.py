@@ -47,10 +47,11 @@ _SIDE_BY_SIDE = re.compile(r"\[erased\](?:[^\w\[]*\[erased\])+")
 
 
 class CopyFinder:
-    """The texts to find. Texts are compared in NFC."""
+    """The texts to find, without empty ones. Texts are compared in NFC. *cut_min* characters of one, where it
+    was cut, are a copy.
+    """
 
     def __init__(self, texts: Iterable[str], cut_min: int = CUT_MIN) -> None:
-        """Take them; empty ones are left out. So many characters where another one was cut are a copy."""
         self._cut_min = cut_min
         self.texts = tuple(dict.fromkeys(text for text in map(_nfc, texts) if text.strip()))
         variants = sorted(

@@ -25,10 +25,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables:
-    """Base of what reads a noun's tables for decisions."""
+    """Base of what reads a noun's tables for decisions, whatever transaction is open."""
 
     def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
         self._connection = connection
 
 
@@ -42,12 +41,10 @@ class DecisionState:
     """
 
     def __init__(self, connection: Connection) -> None:
-        """Read through the connection whose transaction is open."""
         self._connection = connection
         self._readers: dict[type[Tables], Tables] = {}
 
     def __getitem__(self, kind: type[TablesT]) -> TablesT:
-        """Return the reader of a noun's tables."""
         found = self._readers.get(kind)
         if not isinstance(found, kind):
             found = self._readers[kind] = kind(self._connection)

@@ -10,25 +10,20 @@ import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
 import structlog
 
-from omegad.log import chain, requests, schema
-from omegad.log.appending import Appender, Committed, Head
-from omegad.log.catching_up import CatchingUp
+from omegad.log import chain, requests
+from omegad.log.appending import Appender, Committed, Head, InPlace, create
 from omegad.log.decision import Cursor, Outcome, Proposal, RequestKey, decide_nothing
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
-from omegad.log.in_place import InPlace
-from omegad.log.inline import ProjectionFailed
-from omegad.log.reading import LogReader
-from omegad.log.tail import Tail
+from omegad.log.inline import CatchingUp, ProjectionFailed, Vocabulary
+from omegad.log.reading import LogReader, Tail
 from omegad.log.verifying import ChainCheck
-from omegad.log.vocabulary import Vocabulary
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import (
     LogBroken,
@@ -69,7 +64,6 @@ class EventLog(LogReader):
         writer: Database,
         reading_from: readers.Readers,
     ) -> None:
-        """Use `opened`."""
         super().__init__(path, vocabulary.codec, reading_from)
         self._clock = clock
         self._vocabulary = vocabulary
@@ -231,10 +225,16 @@ class EventLog(LogReader):
         closes.
         """
         _log.info("log.catching_up", position=making.position, head=self.head)
+
+        def on_thread(connection: Connection) -> bool:
+            is_in_step = making.step(connection, self._vocabulary.inline, self._vocabulary.codec)
+            checkpoint_quietly(self._checkpointer, connection)
+            return is_in_step
+
         is_in_step = False
         while not (is_in_step or self._closing.is_set()):
             try:
-                is_in_step = await self._writer.run(partial(self._catch_up_on_thread, making))
+                is_in_step = await self._writer.run(on_thread)
                 self.trouble = None
             except (StorageCorrupt, ProjectionFailed) as error:
                 _log.error("log.cannot_catch_up", error=str(error))
@@ -251,11 +251,6 @@ class EventLog(LogReader):
         making.end()
         if not is_in_step:
             self._fail_waiting(ShuttingDown())
-
-    def _catch_up_on_thread(self, making: CatchingUp, connection: Connection) -> bool:
-        is_in_step = making.step(connection, self._vocabulary.inline, self._vocabulary.codec)
-        checkpoint_quietly(self._checkpointer, connection)
-        return is_in_step
 
     async def read(
         self, after: Position, limit: int, turn: readers.Turn = readers.Turn.USUAL
@@ -327,7 +322,17 @@ class EventLog(LogReader):
                 await self._reopen()
             await self._writer.run(on_thread)
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
-            await self._commit_failed(batch, error)
+            _log.error("log.commit_failed", proposals=len(batch), error=repr(error))
+            if not isinstance(error, Unavailable) and len(batch) > 1:
+                # One of them writes what the tables refuse; each gets a transaction of its own, so that only
+                # that one fails.
+                for one in batch:
+                    await self._commit([one])
+                return
+            for _, answered in batch:
+                _fail(answered, error)
+            if isinstance(error, Unavailable):
+                await self._note_trouble(error)
 
     def _settle(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], committed: Committed) -> None:
         """Tell those of *batch*, and take them from it."""
@@ -340,21 +345,6 @@ class EventLog(LogReader):
             elif not answered.done():
                 answered.set_result(outcome)
         batch.clear()
-
-    async def _commit_failed(
-        self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], error: Exception
-    ) -> None:
-        _log.error("log.commit_failed", proposals=len(batch), error=repr(error))
-        if not isinstance(error, Unavailable) and len(batch) > 1:
-            # One of them writes what the tables refuse; each gets a transaction of its own, so that only that
-            # one fails.
-            for one in batch:
-                await self._commit([one])
-            return
-        for _, answered in batch:
-            _fail(answered, error)
-        if isinstance(error, Unavailable):
-            await self._note_trouble(error)
 
     async def _note_trouble(self, error: Unavailable) -> None:
         self.trouble = str(error)
@@ -386,7 +376,7 @@ class EventLog(LogReader):
 
     async def _prepare(self) -> None:
         origin, behind = await self._writer.run(
-            lambda connection: schema.create(connection, self._clock, self._vocabulary.inline)
+            lambda connection: create(connection, self._clock, self._vocabulary.inline)
         )
         self._appender = Appender(self._vocabulary, origin, self._clock)
         behind, is_stale = (0, True) if await self.is_erasing() else (behind, False)

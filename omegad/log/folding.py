@@ -43,10 +43,11 @@ nothing means that no more is to be shown.
 
 
 class Fold:
-    """Projections whose rows are in one database, and how far each of them has come."""
+    """Projections whose rows are in one database, and how far each of them has come: its mark, by name, which
+    is moved with it.
+    """
 
     def __init__(self, projections: Sequence[Projection], marks: dict[str, Checkpoint]) -> None:
-        """Take the projections, and the checkpoint of each by its name, which is moved with it."""
         self.projections = {projection.NAME: projection for projection in projections}
         self.marks = marks
 

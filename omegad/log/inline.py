@@ -5,14 +5,19 @@ One that is new, or of another version, is made from the whole log, batch by bat
 it is in step.
 """
 
-from collections.abc import Collection, Sequence
+import asyncio
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
+import anyio
 import msgspec
 
 from omegad.log import patching, reading
 from omegad.log.checkpoint import Checkpoint, create, drop
 from omegad.log.codec import Codec
-from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
+from omegad.log.event import Erased, Event, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.folding import Fold
 from omegad.log.projection import Projection
 from omegad.runtime.errors import Unavailable
@@ -20,6 +25,8 @@ from omegad.storage.database import translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
+
+CATCH_UP_EVENTS = 2_000
 
 
 class ProjectionFailed(Unavailable):
@@ -35,7 +42,6 @@ class Inline:
     """The inline projections of a log."""
 
     def __init__(self, projections: Sequence[Projection]) -> None:
-        """Take the modules."""
         self.projections = tuple(projections)
         self._projections = {projection.NAME: projection for projection in projections}
         self._by_event: dict[type[Event | Unknown | Erased], tuple[Projection, ...]] = {
@@ -147,6 +153,73 @@ class _Behind(Fold):
             connection.execute(
                 "UPDATE inline_projections SET position = ? WHERE name = ?", (one.position, one.name)
             )
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The events of a log, what is folded with them, and what decisions are given; made once, at the
+    composition root.
+    """
+
+    codec: Codec
+    inline: Inline = field(default_factory=lambda: Inline(()))
+    state: Callable[[Connection], object] = lambda connection: connection
+    """Makes, of the connection whose transaction is open, the decision state that a proposal's `decide` is
+    called with.
+    """
+    sanitise: Callable[[NewEvent], NewEvent] = lambda new: new
+    """Returns an event as it may enter the log, which keeps its mistakes for ever."""
+
+
+class CatchingUp:
+    """One making of inline projections from the log, part by part, from *position* on; *anew*, with the
+    tables emptied first.
+    """
+
+    def __init__(self, position: Position, *, anew: bool = False) -> None:
+        self.position = position
+        self.failure: Unavailable | None = None
+        self._is_anew = anew
+        self._over = asyncio.Event()
+        self._began = (time.monotonic(), position)
+
+    def step(self, connection: Connection, inline: Inline, codec: Codec) -> bool:
+        """Show some more events, on the writer's thread; return whether all projections are in step.
+        Raises as `Inline.catch_up` does.
+        """
+        if self._is_anew:
+            with writing(connection):
+                inline.reset(connection)
+            self._is_anew = False
+        reached = inline.catch_up(connection, codec, CATCH_UP_EVENTS)
+        self.position = self.position if reached is None else reached
+        return reached is None
+
+    def end(self, failure: Unavailable | None = None) -> None:
+        """Let those who wait go on, or tell them why they cannot."""
+        self.failure = failure
+        self._over.set()
+
+    def check(self) -> None:
+        """Raise what it has failed on, if it has."""
+        if self.failure:
+            raise type(self.failure)(str(self.failure))
+
+    async def wait(self, head: Position, patience_s: float) -> None:
+        """Return when it is over, be it because the log closes. Raises what it fails on, and `Unavailable`
+        after *patience_s* seconds.
+        """
+        with anyio.move_on_after(patience_s) as waiting:
+            await self._over.wait()
+        if waiting.cancelled_caught:
+            seconds, shown = time.monotonic() - self._began[0], self.position - self._began[1]
+            left_s = math.ceil(seconds * (head - self.position) / shown) if shown > 0 else 0
+            raise Unavailable(
+                f"what decisions rely on is being made from the log: it shows {self.position} of {head}"
+                f" events{f', about {left_s} s are left' if shown > 0 else ''}",
+                hint="ask again then; reading goes on meanwhile, and `omegad status` says how far it is",
+            )
+        self.check()
 
 
 def failure(of: Checkpoint) -> str:

@@ -30,16 +30,6 @@ class ClockMended(Event, frozen=True, kw_only=True, tag="clock.mended@1"):
     reason: FreeText | None = None
 
 
-class Ahead(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events a clock stamped that was ahead of what it says now; the fields are as in `ClockMended`."""
-
-    first: Position
-    last: Position
-    from_us: int
-    ahead_us: int
-    right_us: int
-
-
 class Mending(msgspec.Struct, frozen=True):
     """Up to which event times were mended, from which on, and how."""
 

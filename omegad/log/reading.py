@@ -1,9 +1,11 @@
 """A log as it is read: its rows as events, or byte for byte."""
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +18,7 @@ from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, SearchTerms, candidates
 from omegad.log.event import Envelope, Position, RecordedEvent
 from omegad.log.folding import Part, Source
-from omegad.log.mending import Ahead, Mending
+from omegad.log.mending import ClockMended, Mending
 from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
 from omegad.runtime.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.storage import readers
@@ -25,6 +27,8 @@ from omegad.storage.readers import Limits, Readers, Turn
 
 FORMAT = 2
 BATCH_BYTES_MAX = 8 * 1024 * 1024
+TAIL_EVENTS_MAX = 1_024
+TAIL_BYTES_MAX = 4 * 1024 * 1024  # of payloads as stored, all events together
 SEARCHED = 5_000  # payloads that are looked through at once
 
 UNLIMITED = Limits(86_400.0, 86_400.0, 86_400.0)
@@ -158,9 +162,9 @@ def _recorded_at(connection: Connection, position: Position, mendings: Sequence[
     return int(recorded_at) if mended is None else mended.time_of(uuid7_us(event_id))
 
 
-def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
-    """Return what a clock stamped that was ahead of what it says *now_us*, None where none was; the ids of
-    events begin with its own time.
+def stamped_ahead(connection: Connection, now_us: int) -> ClockMended | None:
+    """Return what mends what a clock stamped that was ahead of what it says *now_us*, None where none was;
+    the ids of events begin with its own time.
     """
     end = head(connection)
     right = _searched(connection, now_us)
@@ -176,15 +180,20 @@ def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
     )
     right_us = _recorded_at(connection, right, mending.noted(connection)) if right else 0
     back_us = now_us if since is None else max(right_us, min(now_us, uuid7_us(since[0])))
-    return Ahead(first=right + 1, last=last, from_us=from_us, ahead_us=from_us - back_us, right_us=right_us)
+    return ClockMended(
+        first=right + 1,
+        last=last,
+        from_us=from_us,
+        to_us=now_us,
+        ahead_us=from_us - back_us,
+        right_us=right_us,
+    )
 
 
 def erased(connection: Connection, through: Position) -> int:
     """Return how many payloads up to a position are erased."""
-    found: int = connection.execute(
-        "SELECT count(*) FROM erasures WHERE position <= ?", (through,)
-    ).fetchone()[0]
-    return found
+    found = connection.execute("SELECT count(*) FROM erasures WHERE position <= ?", (through,))
+    return int(found.fetchone()[0])
 
 
 def tagged(connection: Connection, tags: Sequence[str], after: Position) -> list[Position]:
@@ -234,8 +243,7 @@ def check_format(connection: Connection) -> None:
 
 def head(connection: Connection) -> Position:
     """Return the position of the latest event, 0 in an empty log."""
-    found: Position = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
-    return found
+    return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
 
 def cursors(connection: Connection) -> dict[str, Cursor]:
@@ -247,7 +255,6 @@ class LogReader:
     """Reads a log and never writes to it, whoever else does. Make it with `opened`."""
 
     def __init__(self, path: Path, codec: Codec, reading_from: Readers) -> None:
-        """Use `opened`."""
         self.path = path
         self.codec = codec
         self._readers = reading_from
@@ -280,12 +287,6 @@ class LogReader:
             f"at one of {len(positions)} positions",
         )
 
-    async def raw(self, after: Position, limit: int) -> list[RawEvent]:
-        """Return up to *limit* rows after a position byte for byte, in order. Raises `LogBroken` as `read`
-        does.
-        """
-        return await self._read(lambda connection: raw(connection, after, limit), f"after position {after}")
-
     async def chain_at(self, position: Position) -> bytes | None:
         """Return the chain hash at a position (that of the empty log at 0), None beyond the head."""
         if position == 0:
@@ -298,8 +299,8 @@ class LogReader:
         """
         return await self._readers.read(lambda connection: position_at(connection, at_us, now_us))
 
-    async def stamped_ahead(self, now_us: int) -> Ahead | None:
-        """Return what a clock stamped that was ahead of what it says now, None where none was."""
+    async def stamped_ahead(self, now_us: int) -> ClockMended | None:
+        """Return what mends what a clock stamped that was ahead of what it says now, None where none was."""
         return await self._readers.read(lambda connection: stamped_ahead(connection, now_us))
 
     async def erased(self, through: Position) -> int:
@@ -362,6 +363,36 @@ class LogReader:
             return await self._readers.read(work, turn)
         except StorageCorrupt as error:
             raise LogBroken(f"{self.path.name} is damaged {place}: {error}") from error
+
+
+class Tail:
+    """A run of events without gaps that ends at the head, or nothing."""
+
+    def __init__(self) -> None:
+        self._events: deque[tuple[RecordedEvent, int]] = deque()
+        self._size = 0
+
+    def extend(self, events: Iterable[tuple[RecordedEvent, int]]) -> None:
+        """Add the events of a commit, each with the bytes of its payload, and let go of the oldest beyond
+        the bounds.
+        """
+        for recorded, size in events:
+            self._events.append((recorded, size))
+            self._size += size
+        while self._events and (len(self._events) > TAIL_EVENTS_MAX or self._size > TAIL_BYTES_MAX):
+            self._size -= self._events.popleft()[1]
+
+    def after(self, position: Position, limit: int) -> list[RecordedEvent]:
+        """Return up to *limit* events after a position, or nothing where the next one is not kept here."""
+        if not self._events or self._events[0][0].position > position + 1:
+            return []
+        skip = position + 1 - self._events[0][0].position
+        return [recorded for recorded, _ in islice(self._events, skip, skip + limit)]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._events.clear()
+        self._size = 0
 
 
 @asynccontextmanager

@@ -95,10 +95,9 @@ def key_imports(connection: Connection, named: Callable[[str], str]) -> None:
 
 
 class Requests:
-    """The table of requests that were answered, as the writer's thread keeps it."""
+    """The table of requests that were answered, as the writer's thread keeps it; they grow old by *clock*."""
 
     def __init__(self, clock: Clock) -> None:
-        """Take the clock by which they grow old."""
         self._clock = clock
         self._next: Position = 0
 

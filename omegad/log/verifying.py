@@ -13,9 +13,8 @@ from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.folding import Part, Source
-from omegad.log.inline import failure
+from omegad.log.inline import Vocabulary, failure
 from omegad.log.reading import RawEvent
-from omegad.log.vocabulary import Vocabulary
 from omegad.runtime.errors import StorageCorrupt
 from omegad.storage.database import open_reader, open_scratch, translated
 from omegad.storage.driver import Connection
@@ -54,7 +53,6 @@ class Erasures:
     """
 
     def __init__(self) -> None:
-        """Know of none yet."""
         self._named: dict[Position, tuple[Position, str]] = {}
         self._searched_to: Position = 0
 
@@ -76,7 +74,6 @@ class ChainCheck:
     """Verifies the chain part by part, from the first event or from where *link* is the chain."""
 
     def __init__(self, position: Position = 0, link: bytes = chain.GENESIS) -> None:
-        """Begin after *position*."""
         self.report = LogReport(ok=True, events=position, head_hash=link.hex())
         self._erasures = Erasures()
 

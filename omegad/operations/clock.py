@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
-from omegad.log.mending import Ahead, ClockMended
+from omegad.log.mending import ClockMended
 from omegad.memory.events import MemoryRestored
 from omegad.memory.state import Memories, MemoryState
 from omegad.operations.services import DaemonServices
@@ -47,7 +47,7 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 async def show(services: DaemonServices, _query: ShowClock, _call: Call) -> ClockStatus:
     """Say what the clock says, and what does not agree with it."""
-    ahead = await services.stamped_ahead()
+    ahead = await services.log.stamped_ahead(services.clock.now_us())
     return ClockStatus(
         now=rfc3339(services.clock.now_us()),
         latest=rfc3339(services.log.recorded_at) if services.head else None,
@@ -95,25 +95,19 @@ class Mended(Acknowledged, frozen=True, kw_only=True):
     restored: tuple[str, ...] = ()
 
 
-async def prepare(services: Services, command: MendClock, _context: RequestContext) -> Ahead | None:
+async def prepare(services: Services, command: MendClock, _context: RequestContext) -> ClockMended | None:
     """Find what was stamped by a clock that was ahead."""
     if not command.dry_run:
         services.steadiness.accept()
-    return await services.stamped_ahead()
+    return await services.log.stamped_ahead(services.clock.now_us())
 
 
-def decide(command: MendClock, ahead: Ahead | None, state: DecisionState, now_us: int) -> Decision:
+def decide(command: MendClock, ahead: ClockMended | None, state: DecisionState, now_us: int) -> Decision:
     """Decide it: all at once, in one step."""
     if ahead is None:
         return Decision(events=(), answer=Mended())
-    mended = ClockMended(
-        first=ahead.first,
-        last=ahead.last,
-        from_us=ahead.from_us,
-        to_us=now_us,
-        ahead_us=ahead.ahead_us,
-        right_us=min(ahead.right_us, now_us),
-        reason=command.reason,
+    mended = msgspec.structs.replace(
+        ahead, to_us=now_us, right_us=min(ahead.right_us, now_us), reason=command.reason
     )
     back = tuple(
         one

@@ -250,7 +250,7 @@ class Erasing:
         try:
             with self._until(ends) as scope:
                 for name in tuple(self._unlike):
-                    await self._paused_views.build_again((name,))
+                    await self._paused_views.build_again(name)
                     self._unlike.pop(name, None)
                 await self._done()
         except OmegadError as error:

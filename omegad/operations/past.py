@@ -14,15 +14,14 @@ import msgspec
 from msgspec import Meta
 
 from omegad.index.vector_index import VectorIndex
+from omegad.log.checkpoint import failed
 from omegad.log.event import Position, RecordedEvent
 from omegad.operations.services import DaemonServices
-from omegad.requests import as_of as asof
-from omegad.requests.as_of import Then
 from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod
 from omegad.requests.query import AsOf, Request
 from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
-from omegad.runtime.errors import Invalid, OmegadError, ViewFailed
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, ViewFailed
 from omegad.runtime.times import parse_time, rfc3339
 from omegad.search.answering import BY_WORDS
 from omegad.search.events import MemoryQueried
@@ -33,6 +32,7 @@ from omegad.storage.readers import Turn
 from omegad.views.barrier import Barrier, taken
 from omegad.views.past import PastFile
 
+VIEWS = ("retrievals",)
 WAIT_S = 5.0  # for the views to show the answer that is named
 POSITION_DIGITS = 18
 SLICE_EVENTS = 500  # read at once; others are served in between
@@ -128,6 +128,35 @@ class Changes:
 Earlier = MemoryQueried | MemorySurfaced
 
 
+class Then(msgspec.Struct, frozen=True, kw_only=True):
+    """The moment that an answer is as of: a position of the log, and the time that is taken for now.
+
+    `changed` has what an earlier answer was made with otherwise, as [then, now], by name: views, `ranking`,
+    `embedder` (null without its help). `is_comparable` says whether that is known; without an earlier answer
+    there is nothing to compare. `erased` counts the payloads up to there that were erased, and are shown no
+    more.
+    """
+
+    position: Position
+    at: str
+    query_id: str | None = None
+    is_comparable: bool = False
+    changed: dict[str, tuple[object, object]] = {}
+    erased: int = 0
+
+
+def recorded_at(connection: Connection, query_id: str) -> Position:
+    """Return where the log has the answer named; raises `NotFound`."""
+    row = connection.execute("SELECT id FROM retrieval_queries WHERE query_id = ?", (query_id,)).fetchone()
+    if row is None:
+        raise NotFound(
+            f"there is no query {query_id[:80]!r}",
+            hint="as_of takes a position, a time, or the query_id of an answer of memory.query",
+        )
+    position: Position = row[0]
+    return position
+
+
 class PastMoment(msgspec.Struct, frozen=True, kw_only=True):
     """The moment that is asked for, and the answer that it was named by, if it was."""
 
@@ -168,9 +197,9 @@ class PastReader:
         prepared = await method.prepared(self._services, params, context)
         barrier = Barrier(names=method.views or self._services.views.names)
         async with self._services.past.at(wanted.position) as past:
-            if failed := past.failure(barrier.names):
+            if mark := failed(past.checkpoints, barrier.names):
                 raise ViewFailed(
-                    f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}"
+                    f"the view {mark.name!r} failed at position {mark.failed_position}: {mark.error}"
                 )
             index = self._index(past)
 
@@ -238,8 +267,8 @@ class PastReader:
             return PastMoment(position=await log.position_at(at_us, now_us), now_us=at_us)
         with suppress(OmegadError):  # a log that cannot be written is read all the same
             await log.settled()
-        barrier = Barrier(names=asof.VIEWS, acknowledged=log.head, wait_s=WAIT_S)
-        at = await self._services.views.at(barrier, lambda connection, _: asof.recorded_at(connection, as_of))
+        barrier = Barrier(names=VIEWS, acknowledged=log.head, wait_s=WAIT_S)
+        at = await self._services.views.at(barrier, lambda connection, _: recorded_at(connection, as_of))
         earlier = (await log.read_at([at]))[0].event
         if not isinstance(earlier, Earlier):
             raise Invalid(

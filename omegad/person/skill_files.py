@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from omegad.person.events import FailureReason
+from omegad.storage.own_files import sync
 
 FILE = "SKILL.md"
 FILE_BYTES_MAX = 1024 * 1024
@@ -99,11 +100,7 @@ def _replace(path: Path, data: bytes, known: os.stat_result) -> bool:
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
     return True
 
 

@@ -5,7 +5,7 @@ others from going on.
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import msgspec
@@ -30,11 +30,10 @@ from omegad.runtime.errors import (
     ShuttingDown,
     Unavailable,
 )
-from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
+from omegad.views.current import Views
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 BATCH = 500
 TRIES = 3  # at what is the reaction's own mistake
@@ -58,18 +57,6 @@ class Pace(NamedTuple):
     sweep_s: float = 2.0
 
 
-class Views(Protocol):
-    """What the runner asks of the views."""
-
-    async def wait_for(self, position: Position, names: Collection[str], /) -> None:
-        """Return when those named show everything up to a position."""
-        ...
-
-    async def read(self, work: Callable[[Connection], R], /) -> R:
-        """Do *work* on a connection, all of whose reads see one moment."""
-        ...
-
-
 Find = Callable[[Reader], Iterable[Command]]
 
 
@@ -81,18 +68,14 @@ class _Work(NamedTuple):
     recorded: RecordedEvent | None
 
 
+def _is_of_the_service(error: Exception) -> bool:
+    """Say whether a reaction is not to blame for an error, as it is for what it reads too long."""
+    is_told = isinstance(error, Unavailable | Overloaded | ShuttingDown)
+    return is_told and not isinstance(error, ReadTooLong)
+
+
 def _kind(error: str) -> str:
     return error.partition(":")[0]
-
-
-class _Trying(Protocol):
-    """How a step of what follows is done: once, or again after a failure."""
-
-    async def __call__(self, work: Callable[[], Awaitable[T]]) -> T: ...
-
-
-async def _once(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
 
 
 Execute = Callable[[Command, RequestContext, Cursor | None], Awaitable[object]]
@@ -105,7 +88,6 @@ class ReactionProgress:
     """Where a reaction stands: the position, or slot, up to which all is done."""
 
     def __init__(self, position: int) -> None:
-        """Begin at *position*, which is not saved yet."""
         self.position = position
         self.saved = 0
         self.waiting: str | None = None
@@ -141,7 +123,6 @@ class Runner:
         *,
         pace: Pace | None = None,
     ) -> None:
-        """Take everything from outside."""
         self._log = log
         self._views = views
         self._clock = clock
@@ -199,11 +180,9 @@ class Runner:
         """
         try:
             await self._act_again(one)
-        except (Unavailable, Overloaded, ShuttingDown) as error:
-            if not isinstance(error, ReadTooLong):
+        except Exception as error:
+            if _is_of_the_service(error):
                 raise
-            return await self._keep(one, error, 1)
-        except Exception as error:  # noqa: BLE001  whatever it is, the one after it is another matter
             return await self._keep(one, error, 1)
         await self.forget(one)
         return None
@@ -219,16 +198,12 @@ class Runner:
         work = _Work(one.position, self._log.head, None)
         match reaction:
             case Schedule() if one.is_slot:
-                await self._act(reaction, work, partial(reaction.due, one.position), _once)
+                await self._act(reaction, work, partial(reaction.due, one.position))
             case Reaction() if not one.is_slot:
                 for recorded in await self._log.read_at([one.position]):
                     if isinstance(recorded.event, reaction.EVENTS):  # and was not erased meanwhile
-                        await self._act(
-                            reaction,
-                            work._replace(recorded=recorded),
-                            partial(reaction.react, recorded),
-                            _once,
-                        )
+                        work = work._replace(recorded=recorded)
+                        await self._act(reaction, work, partial(reaction.react, recorded))
             case _:
                 raise NotFound(
                     f"there is no reaction {one.name!r}",
@@ -348,7 +323,7 @@ class Runner:
                 reaction,
                 work,
                 find,
-                partial(self._trying, progress),
+                progress,
                 Cursor(reaction.NAME, work.position, reaction.VERSION),
             )
         except Exception as error:  # noqa: BLE001  whatever it is, the next event is another matter
@@ -364,14 +339,16 @@ class Runner:
         reaction: Reaction | Schedule,
         work: _Work,
         find: Find,
-        trying: _Trying,
+        progress: ReactionProgress | None = None,
         cursor: Cursor | None = None,
     ) -> None:
-        """Have carried out what follows, each step as *trying* does it; the last one moves the *cursor*."""
-        commands = await trying(partial(self._find, reaction.VIEWS, find, work.shown))
+        """Have carried out what follows; the last step moves the *cursor*. Each is tried again, as `_trying`
+        has it, where there is *progress* to tell of, else once.
+        """
+        commands = await self._trying(progress, partial(self._find, reaction.VIEWS, find, work.shown))
         effect = getattr(reaction, "effect", None)
         if effect is not None and work.recorded is not None:
-            await trying(partial(effect, work.recorded))
+            await self._trying(progress, partial(effect, work.recorded))
         for place, command in enumerate(commands):
             key = RequestKey(
                 client=f"reaction:{reaction.NAME}",
@@ -381,7 +358,8 @@ class Runner:
             cause = None if work.recorded is None else work.position
             context = RequestContext(client=key.client, delivery=key, cause=cause, written=work.shown)
             is_last = place == len(commands) - 1
-            await trying(partial(self._carry_out, command, context, cursor if is_last else None))
+            carry_out = partial(self._carry_out, command, context, cursor if is_last else None)
+            await self._trying(progress, carry_out)
 
     async def _find(self, views: Collection[str], find: Find, shown: Position) -> tuple[Command, ...]:
         if views:
@@ -398,26 +376,23 @@ class Runner:
         if cursor:
             self.progress[cursor.name].saved = cursor.position
 
-    async def _trying(self, progress: ReactionProgress, work: Callable[[], Awaitable[T]]) -> T:
+    async def _trying(self, progress: ReactionProgress | None, work: Callable[[], Awaitable[T]]) -> T:
         """Do *work* until it is done: what it is not to blame for is waited out, any other failure raised
-        after a few tries.
+        after a few tries. Without *progress* it is tried once.
         """
+        if progress is None:
+            return await work()
         failures, wait_s = 0, self.pace.retry_s
         while True:
             try:
                 result = await work()
-            except (Unavailable, Overloaded, ShuttingDown) as error:
-                failures += isinstance(error, ReadTooLong)  # which it is to blame for
-                if failures == TRIES:
-                    progress.waiting = None
-                    raise
-                progress.waiting = str(error)
             except Exception as error:
-                failures += 1
+                failures += not _is_of_the_service(error)
                 if failures == TRIES:
                     progress.waiting = None
                     raise
-                progress.waiting = f"tries again after {error!r}"
+                is_told = isinstance(error, Unavailable | Overloaded | ShuttingDown)
+                progress.waiting = str(error) if is_told else f"tries again after {error!r}"
             else:
                 progress.waiting = None
                 return result

@@ -21,7 +21,6 @@ from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision, Proposal, RequestKey
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
-from omegad.log.mending import Ahead
 from omegad.requests.command import Command
 from omegad.requests.query import Query
 from omegad.requests.verb import OF_ITS_NAME, AgentTool, Verb
@@ -135,7 +134,6 @@ class Services(ABC):
     """How much is computed at once: threads share one interpreter."""
 
     def __getitem__(self, kind: type[T]) -> T:
-        """Return what a noun keeps in the daemon, by its type."""
         found = self.of_nouns[kind]
         assert isinstance(found, kind)
         return found
@@ -144,14 +142,6 @@ class Services(ABC):
     def head(self) -> Position:
         """Where the log ends."""
         return self.log.head
-
-    def digest(self, data: bytes) -> bytes:
-        """Return a digest that tells data apart in this home and says nothing of it to others."""
-        return self.digests.of(data)
-
-    async def stamped_ahead(self) -> Ahead | None:
-        """Return what a clock stamped that was ahead of what it says now, None where none was."""
-        return await self.log.stamped_ahead(self.clock.now_us())
 
     async def look(
         self,

@@ -2,10 +2,9 @@
 its method is.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Protocol
 
 import anyio
 import msgspec
@@ -25,19 +24,14 @@ from omegad.views.barrier import Barrier, Snapshot
 
 TRIES = 3
 
-
-class AsOf(Protocol):
-    """Answers queries as of an earlier moment."""
-
-    async def query(
-        self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str
-    ) -> object:
-        """Answer from the views of then."""
-        ...
+AsOf = Callable[[QueryMethod, msgspec.Struct, RequestContext, str], Awaitable[object]]
+"""Answers a query as of an earlier moment."""
 
 
 class RequestRunner:
-    """Takes requests to their answers by the table of methods."""
+    """Takes requests to their answers by the table of methods. A query waits *fresh_wait_s* for what other
+    clients wrote; *check* raises `Invalid` for parameters that name what there is not.
+    """
 
     def __init__(
         self,
@@ -48,10 +42,7 @@ class RequestRunner:
         *,
         fresh_wait_s: float,
     ) -> None:
-        """A query waits *fresh_wait_s* for what other clients wrote; *check* raises `Invalid` for
-        parameters that name what there is not.
-        """
-        self._services = services
+        self.services = services
         self._methods = methods
         self._fresh_wait_s = fresh_wait_s
         self._back = back
@@ -59,10 +50,6 @@ class RequestRunner:
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
         self._under_way: dict[tuple[str, str], anyio.Event] = {}
-
-    def digest(self, data: bytes) -> bytes:
-        """Return a digest of what a request asks for."""
-        return self._services.digest(data)
 
     @asynccontextmanager
     async def first_time(self, request: RequestKey) -> AsyncIterator[Outcome | None]:
@@ -78,7 +65,7 @@ class RequestRunner:
             await other.wait()
         done = self._under_way[name] = anyio.Event()
         try:
-            yield await self._services.log.answered(request)
+            yield await self.services.log.answered(request)
         finally:
             del self._under_way[name]
             done.set()
@@ -88,7 +75,7 @@ class RequestRunner:
         stands at *position*.
         """
         decision = Decision(answer=answer, position=position)
-        await self._services.log.append(Proposal(decide=lambda _state, _now_us: decision, request=request))
+        await self.services.log.append(Proposal(decide=lambda _state, _now_us: decision, request=request))
 
     async def command(
         self,
@@ -104,7 +91,7 @@ class RequestRunner:
             if answered is None:
                 return await self._carry_out(method, params, context, cursor)
             if cursor:
-                await self._services.log.advance(cursor)
+                await self.services.log.advance(cursor)
             return answered
 
     async def _carry_out(
@@ -119,13 +106,13 @@ class RequestRunner:
         for tries_left in reversed(range(TRIES)):
             attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
             try:
-                outcome = await self._services.log.append(
+                outcome = await self.services.log.append(
                     await self._proposed(method, params, attempt, cursor)
                 )
             except Outdated:
                 if not tries_left:
                     raise
-                context = msgspec.structs.replace(context, written=self._services.head, is_again=True)
+                context = msgspec.structs.replace(context, written=self.services.head, is_again=True)
                 continue
             self.acknowledged = max(self.acknowledged, outcome.position)
             return outcome
@@ -134,11 +121,7 @@ class RequestRunner:
     def heard(self, session_id: str | None) -> None:
         """Note that a session is alive, which asks for something by its name."""
         if session_id:
-            self._services.heard(session_id)
-
-    async def paused(self, names: Sequence[str]) -> str | None:
-        """Say why nothing may be kept or told of folders and files, None where it may."""
-        return await self._services.paused(names)
+            self.services.heard(session_id)
 
     async def _proposed(
         self,
@@ -148,7 +131,7 @@ class RequestRunner:
         cursor: Cursor | None = None,
     ) -> Proposal:
         """Prepare a command, and return what is to be decided."""
-        prepared = await method.prepared(self._services, params, context)
+        prepared = await method.prepared(self.services, params, context)
         return Proposal(
             decide=partial(method.decide, params, *prepared),
             client=context.client,
@@ -162,9 +145,12 @@ class RequestRunner:
         self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None
     ) -> Outcome:
         """Carry out a command by its Struct, as reactions do."""
+        return await self.command(self._method_of(command), command, context, cursor)
+
+    def _method_of(self, command: msgspec.Struct) -> CommandMethod:
         method = self._methods[str(command.__struct_config__.tag)]
         assert isinstance(method, CommandMethod)
-        return await self.command(method, command, context, cursor)
+        return method
 
     async def execute_all(
         self, commands: Sequence[msgspec.Struct], context: RequestContext
@@ -176,12 +162,15 @@ class RequestRunner:
         """
         prepared = list[Proposal | Exception]()
         for command in commands:
-            is_over = bool(prepared) and isinstance(
-                prepared[-1], (OSError, Overloaded, ShuttingDown, Unavailable)
-            )
-            prepared.append(prepared[-1] if is_over else await self._attempted(command, context))
+            if prepared and isinstance(prepared[-1], (OSError, Overloaded, ShuttingDown, Unavailable)):
+                prepared.append(prepared[-1])
+                continue
+            try:
+                prepared.append(await self._proposed(self._method_of(command), command, context))
+            except Exception as error:  # noqa: BLE001  whoever asked is told, and those after it go on
+                prepared.append(error)
         appended = iter(
-            await self._services.log.append_all([one for one in prepared if isinstance(one, Proposal)])
+            await self.services.log.append_all([one for one in prepared if isinstance(one, Proposal)])
         )
         came_to = [next(appended) if isinstance(one, Proposal) else one for one in prepared]
         self.acknowledged = max(
@@ -189,32 +178,24 @@ class RequestRunner:
         )
         return came_to
 
-    async def _attempted(self, command: msgspec.Struct, context: RequestContext) -> Proposal | Exception:
-        method = self._methods[str(command.__struct_config__.tag)]
-        assert isinstance(method, CommandMethod)
-        try:
-            return await self._proposed(method, command, context)
-        except Exception as error:  # noqa: BLE001  whoever asked is told, and those after it go on
-            return error
-
     async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> object:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they
         lag behind what is asked for.
         """
         self._check(params)
         if (as_of := getattr(params, "as_of", None)) is not None:
-            return await self._back.query(method, params, context, as_of)
+            return await self._back(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
-        prepared = await method.prepared(self._services, params, context)
+        prepared = await method.prepared(self.services, params, context)
         if method.shows_queries:
             with (
                 anyio.move_on_after(self._fresh_wait_s),
                 suppress(OmegadError),
             ):  # a log that cannot be written is read all the same
-                await self._services.log.settled()
-            acknowledged = max(acknowledged, self._services.head)
+                await self.services.log.settled()
+            acknowledged = max(acknowledged, self.services.head)
         barrier = Barrier(
-            names=method.views or self._services.views.names,
+            names=method.views or self.services.views.names,
             own=context.written,
             min_position=getattr(params, "min_position", None),
             acknowledged=acknowledged,
@@ -222,7 +203,7 @@ class RequestRunner:
         )
 
         def read(connection: Connection, snapshot: Snapshot) -> object:
-            return method.read(connection, params, *prepared, self._services.moment(snapshot))
+            return method.read(connection, params, *prepared, self.services.moment(snapshot))
 
-        found = await self._services.views.at(barrier, read, method.turn)
-        return await method.finish(self._services, params, found, context) if method.finish else found
+        found = await self.services.views.at(barrier, read, method.turn)
+        return await method.finish(self.services, params, found, context) if method.finish else found

@@ -42,7 +42,6 @@ class Launchd(Protocol):
 
     def free(self, array: ctypes.c_void_p) -> None:
         """Let go of it."""
-        ...
 
 
 def of_launchd(library: Launchd) -> list[int]:

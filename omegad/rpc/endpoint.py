@@ -131,8 +131,9 @@ def listening(path: Path, passed: Sequence[int] = ()) -> Iterator[socket.socket]
         try:
             yield listener
         finally:
-            with suppress(OSError):  # whoever starts next takes its place
-                _unlink_if(path, ours)
+            with suppress(OSError):  # it is gone, or whoever starts next takes its place
+                if os.path.samestat(path.lstat(), ours):
+                    path.unlink()
 
 
 def _listen_at(path: Path, listener: socket.socket) -> os.stat_result:
@@ -200,15 +201,6 @@ def _refuse_unless_stale(path: Path) -> None:
                 f"something listens on {path}",
                 hint="two homes cannot share a socket: set OMEGAD_SOCKET for one of them",
             )
-
-
-def _unlink_if(path: Path, ours: os.stat_result) -> None:
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if os.path.samestat(found, ours):
-        path.unlink(missing_ok=True)
 
 
 def connect(path: Path, timeout_s: float | None = None) -> socket.socket:

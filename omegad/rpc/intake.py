@@ -22,20 +22,19 @@ class Sending(Protocol):
         """What has come and is not answered yet."""
         ...
 
-    def read_on(self) -> None:
-        """Read more, if there is room now."""
-        ...
+    def pump(self) -> None:
+        """Take what has come, and read more if there is room now."""
 
     def hang_up_if_stalled(self, after_s: float) -> None:
         """Disconnect a client that is read from, and has not ended a line for so long."""
-        ...
 
 
 class Intake:
-    """The bytes of all connections, and who waits for room."""
+    """The bytes of all connections, *bytes_max* together, and who waits for room: *line_s* for a long line
+    while others wait.
+    """
 
     def __init__(self, bytes_max: int, line_s: float) -> None:
-        """Let connections have *bytes_max* together, and *line_s* for a long line while others wait."""
         self.bytes = 0
         self._bytes_max = bytes_max
         self._line_s = line_s
@@ -83,7 +82,7 @@ class Intake:
         self._is_admitting = False
         for sending in [*self._waiting]:
             if self.bytes <= self._bytes_max or self._is_first(sending):
-                sending.read_on()
+                sending.pump()
 
     def _look(self) -> None:
         """Hang up on those who keep others waiting."""

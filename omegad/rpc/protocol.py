@@ -105,18 +105,6 @@ class _Identified(msgspec.Struct):
     id: Raw = Raw(b"null")
 
 
-class _Answer(msgspec.Struct):
-    jsonrpc: str
-    id: Id
-    result: object
-
-
-class _Refusal(msgspec.Struct):
-    jsonrpc: str
-    id: Id
-    error: WireError
-
-
 # A list would be built whole before its length is looked at: 16 MiB of "[1,1,…" would take half a gigabyte.
 _Entries = msgspec.defstruct(
     "_Entries",
@@ -126,7 +114,8 @@ _Entries = msgspec.defstruct(
 )
 
 _request = msgspec.json.Decoder(Request)
-_incoming = msgspec.json.Decoder(Incoming)
+parse_incoming: Final = msgspec.json.Decoder(Incoming).decode
+"""Reads a line that a server sent. Raises one of `UNREADABLE` for anything else."""
 _identified = msgspec.json.Decoder(_Identified)
 _entries = msgspec.json.Decoder(_Entries)
 _cancel = msgspec.json.Decoder(_Cancel)
@@ -181,46 +170,33 @@ class Lines:
         self._take(end + 1)
         return line
 
-    def skip_blank(self) -> None:
-        """Drop the blank lines that come next, all at once: one by one, a stream of newlines would keep
-        everyone waiting.
-        """
-        if blank := _BLANK_LINES.match(self._buffer):
-            self._take(blank.end())
-
     def _take(self, count: int) -> None:
         del self._buffer[:count]
         self._searched = 0
 
 
-class Receiver:
+class Receiver(Lines):
     """What a server reads: feed it bytes, then take messages from it until there are none."""
-
-    def __init__(self, line_bytes_max: int) -> None:
-        self._lines = Lines(line_bytes_max)
-        self.feed = self._lines.feed
-
-    @property
-    def held_bytes(self) -> int:
-        """What was fed and is not taken yet."""
-        return self._lines.held_bytes
 
     def end(self) -> None:
         """The stream is over: its last line counts even without a newline."""
-        self._lines.feed(b"\n")
+        self.feed(b"\n")
 
-    def next(self) -> Message | None:
+    def next_message(self) -> Message | None:
         """Return the next message, or None until more is fed. Blank lines are no messages."""
         while True:
             try:
-                line = self._lines.next()
+                line = self.next()
             except LineTooLong as error:
                 return Fault(None, error)
             if line is None:
                 return None
             if line := line.strip(WHITESPACE):
                 return parse(line)
-            self._lines.skip_blank()
+            # The blank lines that come next go all at once: one by one, a stream of newlines would keep
+            # everyone waiting.
+            if blank := _BLANK_LINES.match(self._buffer):
+                self._take(blank.end())
 
 
 def parse(line: bytes) -> Message:
@@ -312,22 +288,18 @@ def parse_cancel(params: Raw) -> Id:
         ) from error
 
 
-def parse_incoming(line: bytes) -> Incoming:
-    """Read a line that a server sent. Raises one of `UNREADABLE` for anything else."""
-    return _incoming.decode(line)
-
-
 def encode_result(request_id: Id, result: object) -> bytes:
     """Write the answer to a request. Raises what msgspec raises for a result that is not JSON."""
     if isinstance(result, Raw) and not memoryview(result):
         result = None
-    return _one_line(_encode(_Answer("2.0", request_id, result)))
+    return _one_line(_encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
 
 
 def encode_error(request_id: Id, error: OmegadError) -> bytes:
     """Write the refusal of a request."""
     data = {"kind": error.kind, "tag": error.tag, "hint": _utf8(error.hint)}
-    return _encode(_Refusal("2.0", request_id, WireError(error.code, _utf8(str(error)), data)))
+    told = WireError(error.code, _utf8(str(error)), data)
+    return _encode({"jsonrpc": "2.0", "id": request_id, "error": told})
 
 
 def encode_request(request_id: int | None, method: str, params: object) -> bytes:

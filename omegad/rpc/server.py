@@ -17,12 +17,11 @@ from anyio.abc import TaskStatus
 
 from omegad.rpc import endpoint
 from omegad.rpc.intake import Intake
-from omegad.rpc.jobs import Job
 from omegad.rpc.peer import Call, Handler, Peer
 from omegad.rpc.protocol import InternalError, encode_error, encode_result
-from omegad.rpc.session import Session
+from omegad.rpc.session import Job, Session
 from omegad.rpc.turns import Lane, Turns
-from omegad.rpc.wire import Limits, Wire
+from omegad.rpc.wire import Limits
 from omegad.runtime.errors import OmegadError, Overloaded, Refused, ShuttingDown, forget_frames
 
 __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
@@ -35,7 +34,14 @@ log = structlog.get_logger()
 
 
 class Server:
-    """Serves one listening socket: `serve` runs until `stop` is done, or it is cancelled."""
+    """Serves one listening socket, and answers calls with *handler*: `serve` runs until `stop` is done, or it
+    is cancelled.
+
+    *long_answers* says of methods how many bytes their answers may take; of others each connection learns
+    that from what they answer. *lanes* bound how many requests to some methods one client has served at once;
+    *brief* methods take no long parameters. *uid_of* tells the user at the other end of a connection; only
+    our own is served.
+    """
 
     def __init__(
         self,
@@ -47,13 +53,6 @@ class Server:
         brief: Collection[str] = (),
         uid_of: Callable[[socket.socket], int] = endpoint.peer_uid,
     ) -> None:
-        """Answer calls with *handler*.
-
-        *long_answers* says of methods how many bytes their answers may take; of others each connection learns
-        that from what they answer. *lanes* bound how many requests to some methods one client has served at
-        once; *brief* methods take no long parameters.
-        *uid_of* tells the user at the other end of a connection; only our own is served.
-        """
         self.limits = limits
         self.requests = 0
         """Requests and notifications so far, those that were refused among them."""
@@ -70,7 +69,8 @@ class Server:
         self._sessions: set[Session] = set()
         self._turned_away: set[Session] = set()
         self._opened = 0
-        self._running = 0
+        self.in_flight = 0
+        """Requests and notifications being served."""
         self._something_ended = anyio.Event()
         self._stopped = anyio.Event()
         self._tasks: asyncio.TaskGroup
@@ -83,11 +83,6 @@ class Server:
     def connections(self) -> int:
         """Connections being served."""
         return len(self._sessions)
-
-    @property
-    def in_flight(self) -> int:
-        """Requests and notifications being served."""
-        return self._running
 
     async def serve(
         self, sock: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -112,7 +107,7 @@ class Server:
                 self._is_ending = True
                 self._listener.close()
                 for session in (*self._sessions, *self._turned_away):
-                    session.wire.abort()
+                    session.abort()
                 for task in self._running_tasks:
                     task.cancel()
 
@@ -125,12 +120,12 @@ class Server:
         self.stopping.set()
         if self._listener:
             self._listener.close()
-        await self._wait_until(lambda: not self._running, timeout_s)
+        await self._wait_until(lambda: not self.in_flight, timeout_s)
         for session in self._sessions:
             session.cancel_all(ShuttingDown())
-        await self._wait_until(lambda: not self._running, LAST_WORDS_S)
+        await self._wait_until(lambda: not self.in_flight, LAST_WORDS_S)
         for session in self._sessions:
-            session.wire.close()
+            session.close()
         await self._wait_until(lambda: not self._sessions, LAST_WORDS_S)
         self._stopped.set()
 
@@ -140,11 +135,9 @@ class Server:
                 self._something_ended = anyio.Event()
                 await self._something_ended.wait()
 
-    def _connection(self) -> Wire:
+    def _connection(self) -> Session:
         self._opened += 1
-        session = Session(self, Peer(self._opened))
-        session.wire = Wire(session, self.limits)
-        return session.wire
+        return Session(self, Peer(self._opened))
 
     def admit(self, session: Session, connection: socket.socket) -> OmegadError | None:
         """Count *session* among those being served, or say why it is not."""
@@ -200,7 +193,7 @@ class Server:
         """Run *job* in a task of its own, and finish it, whatever happens."""
         if self._is_ending:
             return  # its connection is being closed, and a task group that ends takes no more tasks
-        self._running += 1
+        self.in_flight += 1
         task = self._tasks.create_task(self._run(job), name="rpc.request")
         self._running_tasks.add(task)
         task.add_done_callback(self._running_tasks.discard)
@@ -217,7 +210,7 @@ class Server:
             log.warning("rpc.handler_cancelled_itself", method=job.request.method[:LOGGED_METHOD_LENGTH])
             answer = encode_error(job.id, InternalError())
         finally:
-            self._running -= 1
+            self.in_flight -= 1
             job.finish(answer)
             self._something_ended.set()
 

@@ -7,7 +7,7 @@ not read yet.
 import asyncio
 import socket
 from collections import Counter, deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 import anyio
@@ -15,8 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from omegad.rpc.intake import SMALL_BYTES, Intake
-from omegad.rpc.jobs import Job, Reply, Together
-from omegad.rpc.peer import Peer
+from omegad.rpc.peer import Call, Peer
 from omegad.rpc.protocol import (
     Batch,
     Fault,
@@ -28,7 +27,7 @@ from omegad.rpc.protocol import (
     encode_result,
     parse_cancel,
 )
-from omegad.rpc.turns import Client, Turns
+from omegad.rpc.turns import Client, Lane, Turns
 from omegad.rpc.wire import Limits, Wire
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
 
@@ -39,6 +38,8 @@ FADING = 63 / 64  # how soon a long answer is forgotten, with each shorter one t
 EXCESS = 4  # times a connection's bound: large answers beyond it, which nobody could foresee, are withheld
 RETRY_S = 0.02  # nothing tells when the clients have read
 RETRIES_MAX = 250
+
+Reply = Callable[[bytes], None]
 
 
 class Host(Protocol):
@@ -68,25 +69,103 @@ class Host(Protocol):
 
     def dismiss(self, session: "Session") -> None:
         """Forget *session*."""
-        ...
 
     def start(self, job: "Job") -> None:
         """Run *job*, and finish it, whatever happens."""
-        ...
 
 
-class Session:
+class Job:
+    """A request on its way to its answer."""
+
+    __slots__ = (
+        "_reply",
+        "_session",
+        "expected_bytes",
+        "id",
+        "is_in_batch",
+        "lane",
+        "request",
+        "request_bytes",
+        "scope",
+        "why_cancelled",
+    )
+
+    def __init__(self, session: "Session", request: Request, reply: Reply, *, is_in_batch: bool) -> None:
+        self.request = request
+        self.id: Id = None if request.id is UNSET else request.id
+        self.is_in_batch = is_in_batch
+        self.request_bytes = memoryview(request.params).nbytes
+        self.lane: Lane | None = None
+        """What it has a place in, once it runs."""
+        self.expected_bytes = 0
+        """What is set aside for its answer while it is served."""
+        self.scope: anyio.CancelScope | None = None
+        """What it runs in, once it does."""
+        self.why_cancelled: OmegadError | None = None
+        self._session = session
+        self._reply = reply
+
+    def call(self) -> Call:
+        """Return what the handler is given."""
+        return Call(self.request.method, self.request.params, self._session.peer, self._session.notify)
+
+    def cancel(self, reason: OmegadError) -> None:
+        """Stop serving it; what it is answered is *reason*, unless it ends with an answer all the same."""
+        self.why_cancelled = reason
+        if self.scope:
+            self.scope.cancel()
+
+    def finish(self, answer: bytes | None) -> None:
+        """Send *answer*, or for want of one say why it was cancelled, and make room for another."""
+        answer_bytes = len(answer or b"")
+        if not answer:
+            answer = encode_error(self.id, self.why_cancelled or ShuttingDown())
+        elif answer_bytes > SMALL_BYTES and self._session.is_in_excess():
+            answer = encode_error(
+                self.id,
+                Overloaded(
+                    "too many answers of this connection are unread",
+                    hint="read answers before asking for more",
+                ),
+            )
+        self.reply(answer)
+        self._session.finished(self, answer_bytes)
+
+    def reply(self, answer: bytes) -> None:
+        """Send *answer*, unless nobody asked for one."""
+        if self.request.id is not UNSET:
+            self._reply(answer)
+
+
+class Together:
+    """Collects the answers of a batch and sends them in one line."""
+
+    def __init__(self, session: "Session", batch: Batch) -> None:
+        self._session = session
+        self._answers: list[bytes] = []
+        self._missing = sum(isinstance(entry, Fault) or entry.id is not UNSET for entry in batch.entries)
+
+    def reply(self, answer: bytes) -> None:
+        """Add *answer*; the last one sends them all."""
+        self._answers.append(answer)
+        self._session.collected_bytes += len(answer)
+        self._missing -= 1
+        if not self._missing:
+            self._session.collected_bytes -= sum(map(len, self._answers))
+            self._session.send(b"[" + b",".join(self._answers) + b"]")
+
+
+class Session(Wire):
     """What the server knows of one connection."""
 
-    wire: Wire
     client: Client
     client_key: object
     """What its client is known by: its process, else the connection itself."""
 
     def __init__(self, host: Host, peer: Peer) -> None:
+        super().__init__(host.limits)
         self.peer = peer
         self._host = host
-        self._limits = host.limits
         self._waiting: deque[Job] = deque()
         self._running: set[Job] = set()
         self._running_bytes = 0
@@ -107,7 +186,7 @@ class Session:
     @property
     def held_bytes(self) -> int:
         """What its answers take, those that are being made among them."""
-        return self._expected_bytes + self.collected_bytes + self.wire.unread_bytes
+        return self._expected_bytes + self.collected_bytes + self.unread_bytes
 
     def opened(self, connection: socket.socket) -> OmegadError | None:
         """Say why the connection is refused, or None."""
@@ -135,7 +214,7 @@ class Session:
     @property
     def incoming_bytes(self) -> int:
         """What has come and is not answered yet."""
-        return 0 if self._is_closed else self.wire.incoming_bytes + self._waiting_bytes + self._running_bytes
+        return 0 if self._is_closed else self._receiver.held_bytes + self._waiting_bytes + self._running_bytes
 
     def account(self) -> None:
         """Note what has come, and what of it is done."""
@@ -147,14 +226,6 @@ class Session:
     def may_read(self) -> bool:
         """Say whether there is room for more bytes."""
         return self._host.intake.may_read(self)
-
-    def read_on(self) -> None:
-        """Read more, if there is room now."""
-        self.wire.pump()
-
-    def hang_up_if_stalled(self, after_s: float) -> None:
-        """Disconnect a client that has not ended a line for so long."""
-        self.wire.hang_up_if_stalled(after_s)
 
     def has_turn(self) -> bool:
         """Say whether a message may be taken at once."""
@@ -174,7 +245,7 @@ class Session:
     def wake(self) -> None:
         """Start what waits for a place, if there is one, and take more."""
         self.proceed()
-        self.wire.pump()
+        self.pump()
 
     def is_idle(self) -> bool:
         """Say whether nothing is left to be answered."""
@@ -187,7 +258,7 @@ class Session:
             for entry in message.entries:
                 self._take(entry, reply, is_in_batch=True)
         else:
-            self._take(message, self.wire.send, is_in_batch=False)
+            self._take(message, self.send, is_in_batch=False)
 
     def _take(self, entry: Request | Fault, reply: Reply, *, is_in_batch: bool) -> None:
         self._host.requests += 1
@@ -288,7 +359,7 @@ class Session:
         return not lane or self._in_lane[lane.name] < lane.of_connection
 
     def _has_room(self, job: Job) -> bool:
-        held = self._expected_bytes + self.wire.unread_bytes
+        held = self._expected_bytes + self.unread_bytes
         if held + self.collected_bytes + job.expected_bytes <= SMALL_BYTES:
             return True
         if held and held + job.expected_bytes > self._limits.answer_bytes_max:
@@ -302,7 +373,7 @@ class Session:
 
     def is_in_excess(self) -> bool:
         """Say whether answers take far more than was foreseen."""
-        return self.collected_bytes + self.wire.unread_bytes > EXCESS * self._limits.answer_bytes_max
+        return self.collected_bytes + self.unread_bytes > EXCESS * self._limits.answer_bytes_max
 
     def _start(self, job: Job) -> None:
         self._running.add(job)

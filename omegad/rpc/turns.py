@@ -44,7 +44,6 @@ class Asking(Protocol):
 
     def wake(self) -> None:
         """Start what waits for a place, if there is one, and take more."""
-        ...
 
 
 class Client:
@@ -71,10 +70,9 @@ class Client:
 
 
 class Turns:
-    """Hands out turns; those who get none are called when it is theirs."""
+    """Hands out turns; those who get none are called when it is theirs. *lanes* are those of methods."""
 
     def __init__(self, lanes: Mapping[str, Lane]) -> None:
-        """*lanes* says which methods have one."""
         self.lanes = lanes
         self._clients: dict[object, Client] = {}
         self._fresh: deque[Client] = deque()

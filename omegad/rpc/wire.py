@@ -5,7 +5,8 @@
 
 import asyncio
 import socket
-from typing import Annotated, Protocol, cast
+from abc import ABC, abstractmethod
+from typing import Annotated, cast
 
 import anyio
 import msgspec
@@ -52,55 +53,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A client that does not end a long line within so long, while others wait for room, is disconnected."""
 
 
-class Owner(Protocol):
-    """What a wire tells of."""
+class Wire(asyncio.Protocol, ABC):
+    """Hands on messages while there is room for them and the client reads; stops reading otherwise."""
 
-    def opened(self, connection: socket.socket) -> OmegadError | None:
-        """Say why the connection is refused, or None."""
-        ...
-
-    def take(self, message: Message) -> None:
-        """Serve *message*."""
-        ...
-
-    def is_full(self) -> bool:
-        """Say whether no more messages can be taken now; `Wire.pump` is called when they can."""
-        ...
-
-    def has_turn(self) -> bool:
-        """Say whether it is this connection's turn; `Wire.pump` is called when it is."""
-        ...
-
-    def account(self) -> None:
-        """Note what has come, and what of it is done."""
-        ...
-
-    def may_read(self) -> bool:
-        """Say whether there is room for more bytes; `Wire.pump` is called when there is."""
-        ...
-
-    def is_idle(self) -> bool:
-        """Say whether nothing is left to be answered."""
-        ...
-
-    def proceed(self) -> None:
-        """Start what waits for the client to read."""
-        ...
-
-    def may_linger(self) -> bool:
-        """Say whether a refused connection may stay for a moment."""
-        ...
-
-    def closed(self) -> None:
-        """Forget the connection, refused or not."""
-        ...
-
-
-class Wire(asyncio.Protocol):
-    """Hands messages to its owner while the owner has room and the client reads; stops reading otherwise."""
-
-    def __init__(self, owner: Owner, limits: Limits) -> None:
-        self._owner = owner
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._receiver = Receiver(limits.line_bytes_max)
         self._transport: asyncio.Transport
@@ -117,23 +73,61 @@ class Wire(asyncio.Protocol):
         self._line_since: float | None = None
         """When a long line began to be read that has not come to its end."""
 
+    @abstractmethod
+    def opened(self, connection: socket.socket) -> OmegadError | None:
+        """Say why the connection is refused, or None."""
+
+    @abstractmethod
+    def take(self, message: Message) -> None:
+        """Serve *message*."""
+
+    @abstractmethod
+    def is_full(self) -> bool:
+        """Say whether no more messages can be taken now; `pump` is called when they can."""
+
+    @abstractmethod
+    def has_turn(self) -> bool:
+        """Say whether it is this connection's turn; `pump` is called when it is."""
+
+    @abstractmethod
+    def account(self) -> None:
+        """Note what has come, and what of it is done."""
+
+    @abstractmethod
+    def may_read(self) -> bool:
+        """Say whether there is room for more bytes; `pump` is called when there is."""
+
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Say whether nothing is left to be answered."""
+
+    @abstractmethod
+    def proceed(self) -> None:
+        """Start what waits for the client to read."""
+
+    @abstractmethod
+    def may_linger(self) -> bool:
+        """Say whether a refused connection may stay for a moment."""
+
+    @abstractmethod
+    def closed(self) -> None:
+        """Forget the connection, refused or not."""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Introduce the connection to the owner, which may refuse it."""
+        """Introduce the connection, which may be refused."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._limits.unread_bytes_max)
-        if refusal := self._owner.opened(transport.get_extra_info("socket")):
-            self._turn_away(refusal)
-
-    def _turn_away(self, refusal: OmegadError) -> None:
-        self.send(encode_error(None, refusal))
-        self.flush()
-        self._refused = True
-        if self._owner.may_linger():
-            # To close on what a client has just sent would reset the connection, and it might never see why.
-            self._transport.write_eof()
-            self._loop.call_later(LINGER_S, self._transport.abort)
-        else:
-            self._transport.close()
+        if refusal := self.opened(transport.get_extra_info("socket")):
+            self.send(encode_error(None, refusal))
+            self.flush()
+            self._refused = True
+            if self.may_linger():
+                # To close on what a client has just sent would reset the connection, and it might never see
+                # why.
+                self._transport.write_eof()
+                self._loop.call_later(LINGER_S, self._transport.abort)
+            else:
+                self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the client."""
@@ -162,18 +156,18 @@ class Wire(asyncio.Protocol):
             self._read.set()
             self._read = None
         self._outgoing.clear()
-        self._owner.closed()
+        self.closed()
 
     def pump(self) -> None:
         """Hand on messages until there are no more, or no room or turn for them."""
         needs_more = self._take_messages()
-        self._owner.account()
+        self.account()
         if self._transport.is_closing():
             return
         if needs_more and self._ended:
-            if self._owner.is_idle():
+            if self.is_idle():
                 self.close()
-        elif needs_more and self._owner.may_read():
+        elif needs_more and self.may_read():
             if self._line_since and not self._transport.is_reading():
                 self._line_since = self._loop.time()
             self._transport.resume_reading()
@@ -184,27 +178,22 @@ class Wire(asyncio.Protocol):
 
     def _take_messages(self) -> bool:
         """Hand on messages; say whether there are no more."""
-        while not (self._read or self._owner.is_full() or self._transport.is_closing()):
+        while not (self._read or self.is_full() or self._transport.is_closing()):
             if not self._receiver.held_bytes:
                 return True
-            if not self._owner.has_turn():
+            if not self.has_turn():
                 return False
-            message = self._receiver.next()
+            message = self._receiver.next_message()
             if message is None:
                 return True
             self._line_since = None
-            self._owner.take(message)
+            self.take(message)
         return False
-
-    @property
-    def incoming_bytes(self) -> int:
-        """What has come and is not taken yet."""
-        return self._receiver.held_bytes
 
     def hang_up_if_stalled(self, after_s: float) -> None:
         """Disconnect a client that has not ended a long line for so long."""
         if self._line_since and self._loop.time() - self._line_since > after_s:
-            log.warning("rpc.client_does_not_end_its_line", incoming_bytes=self.incoming_bytes)
+            log.warning("rpc.client_does_not_end_its_line", incoming_bytes=self._receiver.held_bytes)
             self.abort()
 
     def _miss(self) -> None:
@@ -274,7 +263,7 @@ class Wire(asyncio.Protocol):
         self._read.set()
         self._read = None
         if not self._transport.is_closing():
-            self._owner.proceed()
+            self.proceed()
             self.pump()
 
     def _watch(self) -> None:

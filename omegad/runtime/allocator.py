@@ -31,8 +31,7 @@ def keep_small() -> None:
     """Bound the arenas, have freed memory at the end of the heap returned, and what was imported not looked
     through for circles; to be called before threads are started.
     """
-    mallopt = _function("mallopt")
-    if mallopt is not None:
+    if mallopt := _function("mallopt"):
         mallopt(_M_ARENA_MAX, ARENAS_MAX)
         mallopt(_M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
     # Python looks for circles among all objects only when a quarter more have come, and holds everyone
@@ -44,7 +43,8 @@ def keep_small() -> None:
 def give_back() -> None:
     """Return freed memory to the system now."""
     gc.collect()
-    _trim()
+    if malloc_trim := _function("malloc_trim"):
+        malloc_trim(0)
 
 
 async def keep_giving_back() -> None:
@@ -69,12 +69,6 @@ def resident_bytes() -> int:
     with suppress(FileNotFoundError), STATM.open("rb") as statm:
         return int(statm.read().split()[1]) * PAGE_BYTES
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes, and the peak
-
-
-def _trim() -> None:
-    malloc_trim = _function("malloc_trim")
-    if malloc_trim is not None:
-        malloc_trim(0)
 
 
 def _function(name: str) -> Callable[..., int] | None:

@@ -5,31 +5,14 @@ Everything that needs them takes a `Clock`; tests pass one that steps.
 
 import secrets
 import time
-from typing import Protocol
 
 HLC_COUNTER_BITS = 16
 STEP_US = 60_000_000
 """By how much a clock may be wrong before something is made of it."""
 
 
-class Clock(Protocol):
-    """Where the time and new identifiers come from."""
-
-    def now_us(self) -> int:
-        """Microseconds since 1970-01-01 UTC."""
-        ...
-
-    def tz_offset_minutes(self) -> int:
-        """Minutes that local time is ahead of UTC."""
-        ...
-
-    def random_bits(self, bits: int) -> int:
-        """Fresh random bits, as a non-negative integer."""
-        ...
-
-
-class SystemClock:
-    """The machine's clock and its random source."""
+class Clock:
+    """Where the time and new identifiers come from: the machine's clock and its random source."""
 
     def now_us(self) -> int:
         """Microseconds since 1970-01-01 UTC."""

@@ -99,6 +99,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 KNOWN = Config.__struct_fields__
 
 
+class _InHome:
+    """A file or folder of a home, by its name there."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, paths: "Paths", _: object = None) -> Path:
+        return paths.home / self._name
+
+
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
     """Where one home's files are."""
 
@@ -106,70 +116,19 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     socket: Path
     models: Path
 
-    @property
-    def log(self) -> Path:
-        """The event log: the data."""
-        return self.home / "log.db"
-
-    @property
-    def embeddings(self) -> Path:
-        """The cache of computed vectors."""
-        return self.home / "embeddings.db"
-
-    @property
-    def spool(self) -> Path:
-        """Where hooks leave what no daemon took."""
-        return self.home / "spool"
-
-    @property
-    def identity(self) -> Path:
-        """Where a person says who the agent is, a git repository."""
-        return self.home / "identity"
-
-    @property
-    def skills(self) -> Path:
-        """The folder of skills, unless others are set."""
-        return self.home / "skills"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the daemon that serves the home."""
-        return self.home / "omegad.lock"
-
-    @property
-    def gateway_lock(self) -> Path:
-        """Held by the MCP gateway of the home."""
-        return self.home / "gateway.lock"
-
-    @property
-    def gateway_token(self) -> Path:
-        """What is asked of those who come over HTTP."""
-        return self.home / "gateway.token"
-
-    @property
-    def gateway_log(self) -> Path:
-        """What a gateway prints, where that is sent there."""
-        return self.home / "gateway.log"
-
-    @property
-    def digest_key(self) -> Path:
-        """What digests of what was said are made with."""
-        return self.home / "digest.key"
-
-    @property
-    def daemon_log(self) -> Path:
-        """What a daemon started in the background prints."""
-        return self.home / "omegad.log"
-
-    @property
-    def self_check(self) -> Path:
-        """What the weekly check found."""
-        return self.home / "self-check.json"
-
-    @property
-    def config(self) -> Path:
-        """The configuration file."""
-        return self.home / "config.toml"
+    log = _InHome("log.db")  # the event log: the data
+    embeddings = _InHome("embeddings.db")  # the cache of computed vectors
+    spool = _InHome("spool")  # where hooks leave what no daemon took
+    identity = _InHome("identity")  # where a person says who the agent is, a git repository
+    skills = _InHome("skills")  # the folder of skills, unless others are set
+    lock = _InHome("omegad.lock")  # held by the daemon that serves the home
+    gateway_lock = _InHome("gateway.lock")  # held by the MCP gateway of the home
+    gateway_token = _InHome("gateway.token")  # what is asked of those who come over HTTP
+    gateway_log = _InHome("gateway.log")  # what a gateway prints, where that is sent there
+    digest_key = _InHome("digest.key")  # what digests of what was said are made with
+    daemon_log = _InHome("omegad.log")  # what a daemon started in the background prints
+    self_check = _InHome("self-check.json")  # what the weekly check found
+    config = _InHome("config.toml")  # the configuration file
 
 
 def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:

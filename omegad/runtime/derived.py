@@ -36,7 +36,7 @@ def read(path: str) -> bytes:
     except FileNotFoundError:
         return derive(path)
     if (
-        not is_source_tree()
+        not os.path.exists(os.path.join(ROOT, "pyproject.toml"))  # which is of sources, that may change
         or abs(newest() - made) < SAME_NS
         or not os.access(os.path.dirname(path), os.W_OK)
     ):
@@ -45,11 +45,6 @@ def read(path: str) -> bytes:
         return derive(path)
     except OSError:
         return kept  # of the last sources that could be imported
-
-
-def is_source_tree() -> bool:
-    """Say whether this is run right out of its sources, which may change."""
-    return os.path.exists(os.path.join(ROOT, "pyproject.toml"))
 
 
 def newest() -> int:

@@ -24,7 +24,6 @@ class DigestKey:
     """Makes digests, each behind the short id of the key."""
 
     def __init__(self, key: bytes) -> None:
-        """Take the key."""
         self._key = key
         self._id = blake2b(key, digest_size=ID_BYTES, person=b"omegad/key").digest()
 

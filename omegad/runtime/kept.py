@@ -16,12 +16,12 @@ class Kept(dict[str, T]):
     """What a function makes of each text, at hand where it was asked for lately: a look-up in a dictionary
     costs a tenth of a call.
 
-    It comes to *bytes_max* at most. Where half of that is full, it takes the place of the other half, out of
-    which comes what is asked for once more. Safe to use from several threads.
+    It comes to *bytes_max* at most, by what *bytes_of* estimates a text, and what was made of it, to take.
+    Where half of that is full, it takes the place of the other half, out of which comes what is asked for
+    once more. Safe to use from several threads.
     """
 
     def __init__(self, make: Callable[[str], T], bytes_max: int, bytes_of: Callable[[str, T], int]) -> None:
-        """*bytes_of* estimates what a text, and what was made of it, take."""
         self._make = make
         self._bytes_of = bytes_of
         self._half = bytes_max // 2

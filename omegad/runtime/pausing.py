@@ -35,14 +35,10 @@ def until(home: str) -> float | None:
     None where there is none.
     """
     try:
-        said = _read(f"{home}/{FILE}")
+        ends = float(_read(f"{home}/{FILE}"))
     except FileNotFoundError:
         return None
-    except OSError:
-        return float("inf")
-    try:
-        ends = float(said)
-    except ValueError:
+    except (OSError, ValueError):
         return float("inf")
     return ends if ends > time.time() else None
 

@@ -16,10 +16,11 @@ HOLD_S = 0.1
 
 
 class Precedence:
-    """Says whether others give way. Held from the event loop; threads wait for its end."""
+    """Says whether others give way. Held from the event loop; threads wait for its end. *monotonic* is for
+    tests to replace.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """*monotonic* is for tests to replace."""
         self._monotonic = monotonic
         self._under_way = 0
         self.is_held = False

@@ -48,10 +48,9 @@ _Jobs = SimpleQueue[_Job]
 
 
 class Reaching:
-    """Reaches for files, and knows which folders do not answer."""
+    """Reaches for files, and knows which folders do not answer. Nobody waits for longer than *patience_s*."""
 
     def __init__(self, home: Path | None = None, patience_s: float = PATIENCE_S) -> None:
-        """Start without a thread; nobody waits for longer than *patience_s*."""
         self._home = str(home or "/")
         self._patience_s = patience_s
         self._mounts: list[str] = []
@@ -95,8 +94,14 @@ class Reaching:
         that the home's path leads through.
         """
         if time.monotonic() >= self._mounts_until:
-            self._mounts = sorted(_mounted(), key=len, reverse=True)
             self._mounts_until = time.monotonic() + MOUNTS_S
+            with suppress(OSError):  # no such file on macOS, where each folder stands for itself
+                points = (
+                    re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), line.split()[4])
+                    for line in MOUNTS.read_bytes().splitlines()
+                )
+                names = (point.decode("utf-8", "surrogateescape") for point in points)
+                self._mounts = sorted(names, key=len, reverse=True)
         found = next((one for one in self._mounts if _is_in(path, one)), "/")
         return "" if _is_in(self._home, found) else found
 
@@ -160,17 +165,6 @@ def _take(counted: Counter[str], name: str) -> None:
     counted[name] -= 1
     if not counted[name]:
         del counted[name]
-
-
-def _mounted() -> list[str]:
-    try:
-        lines = MOUNTS.read_bytes().splitlines()
-    except OSError:  # no such file on macOS, where each folder stands for itself
-        return []
-    points = (
-        re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines
-    )
-    return [point.decode("utf-8", "surrogateescape") for point in points]
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -22,18 +22,14 @@ def project_of(folder: str | None) -> str | None:
             return os.path.basename(root) or None
         if os.path.isfile(git):
             try:
-                return os.path.basename(_main(root, git)) or None
+                line = first_line(git)
             except OSError:
                 break
+            parts = os.path.realpath(os.path.join(root, line.removeprefix(GITDIR))).split("/")
+            if line.startswith(GITDIR) and ".git" in parts and "worktrees" in parts:
+                root = "/".join(parts[: parts.index(".git")])  # the main work tree
+            return os.path.basename(root) or None
     return steps[-1] if steps else None
-
-
-def _main(root: str, git: str) -> str:
-    """Return the folder of the repository's main work tree, given another one's."""
-    line = first_line(git)
-    parts = os.path.realpath(os.path.join(root, line.removeprefix(GITDIR))).split("/")
-    is_one_of_many = line.startswith(GITDIR) and ".git" in parts and "worktrees" in parts
-    return "/".join(parts[: parts.index(".git")]) if is_one_of_many else root
 
 
 def first_line(path: str) -> str:

@@ -40,16 +40,13 @@ def in_words(span_us: int) -> str:
 
 
 class Steadiness:
-    """Notices jumps of the clock, and a start that is long after all that the log knows, or before omegad
-    was installed.
+    """Notices jumps of the clock, and a start that is long after all that the log knows (its latest event at
+    *latest_us*, 0 for none), or before omegad was installed; *elapsed_ns* counts the time that goes by.
     """
 
     def __init__(
         self, clock: Clock, latest_us: int, installed_us: int, elapsed_ns: Callable[[], int] = since_boot_ns
     ) -> None:
-        """Take the clock, when the latest event was recorded (0 for none), when omegad was installed, and
-        what counts the time that goes by.
-        """
         self._clock = clock
         self._elapsed_ns = elapsed_ns
         self._offset_us = self._now_offset_us()

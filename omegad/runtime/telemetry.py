@@ -26,12 +26,11 @@ PASSED_ON = {"debug", "info"}
 
 
 class _Output:
-    """Standard error. What cannot be written is dropped: a full disk under the log records must not end
-    the service.
+    """Standard error, which may lead to a *file* that is then kept short. What cannot be written is dropped:
+    a full disk under the log records must not end the service.
     """
 
     def __init__(self, stream: TextIO, file: Path | None) -> None:
-        """Take the *stream*, and the *file* that it may lead to, which is then kept short."""
         self._stream = stream
         self._lock = threading.Lock()
         self._is_in_line = False

@@ -13,7 +13,7 @@ from omegad.log.folding import Fold
 from omegad.log.projection import Embedding, Projection, Value
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
-from omegad.views import checkpoints
+from omegad.views import generation
 
 Lookup = Callable[[Embedding], bytes | None]
 
@@ -25,18 +25,19 @@ class UnreadableEvent(Exception):
 
 
 class ViewFold(Fold):
-    """Projections of one file of views."""
+    """Projections of one file of views; *lookup* finds vectors, on the thread that writes."""
 
     def __init__(
         self, projections: Sequence[Projection], marks: dict[str, Checkpoint], lookup: Lookup
     ) -> None:
-        """Take them as `Fold` does; *lookup* finds vectors, on the thread that writes."""
         super().__init__(projections, marks)
         self._lookup = lookup
+        self.has_missed = False
+        """Whether a vector was not at hand; for whoever asks to set back."""
 
     def note(self, connection: Connection, reached: Collection[Checkpoint]) -> None:
         """Write the checkpoints."""
-        checkpoints.move(connection, reached)
+        generation.move_checkpoints(connection, reached)
 
     def bound(
         self,
@@ -48,9 +49,37 @@ class ViewFold(Fold):
         """Return the values with the bytes of their vectors; note the event as deferred where one is not at
         hand.
         """
-        bound = _bound(values, self._lookup)
+        bound = self._bound(values)
         if bound is None:
+            self.has_missed = True
             connection.execute(_DEFER, (projection.NAME, recorded.position))
+        return bound
+
+    def fill(self, connection: Connection, name: str, recorded: RecordedEvent) -> bool:
+        """Run the statements of a projection's deferred event again, now that its vectors may be at hand; say
+        whether all were.
+        """
+        with writing(connection):
+            is_complete = True
+            for sql, values in self.projections[name].project(recorded):
+                if Embedding in map(type, values):
+                    bound = self._bound(values)
+                    is_complete = is_complete and bound is not None
+                    if bound is not None:
+                        connection.execute(sql, bound)
+            if is_complete:
+                connection.execute(
+                    "DELETE FROM deferred WHERE name = ? AND position = ?", (name, recorded.position)
+                )
+        return is_complete
+
+    def _bound(self, values: Sequence[Value]) -> Sequence[Value] | None:
+        bound: list[Value] = []
+        for value in values:
+            found = self._lookup(value) if isinstance(value, Embedding) else value
+            if found is None and value is not None:
+                return None
+            bound.append(found)
         return bound
 
     def check_unknown(self, projection: Projection, recorded: RecordedEvent, event: Unknown) -> None:
@@ -67,32 +96,3 @@ class ViewFold(Fold):
 def noun(tag: str) -> str:
     """Return what the events of a tag are about."""
     return tag.partition(".")[0]
-
-
-def fill(connection: Connection, projection: Projection, recorded: RecordedEvent, lookup: Lookup) -> bool:
-    """Run the statements of a deferred event again, now that its vectors may be at hand; say whether all
-    were.
-    """
-    with writing(connection):
-        is_complete = True
-        for sql, values in projection.project(recorded):
-            if Embedding in map(type, values):
-                bound = _bound(values, lookup)
-                is_complete = is_complete and bound is not None
-                if bound is not None:
-                    connection.execute(sql, bound)
-        if is_complete:
-            connection.execute(
-                "DELETE FROM deferred WHERE name = ? AND position = ?", (projection.NAME, recorded.position)
-            )
-    return is_complete
-
-
-def _bound(values: Sequence[Value], lookup: Lookup) -> Sequence[Value] | None:
-    bound: list[Value] = []
-    for value in values:
-        found = lookup(value) if isinstance(value, Embedding) else value
-        if found is None and value is not None:
-            return None
-        bound.append(found)
-    return bound

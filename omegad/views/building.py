@@ -1,29 +1,35 @@
-"""Builds views from the log into a file of their own, in a process beside the daemon: `building` folds,
-`workers` starts and hears it.
+"""What goes through the whole log for views, in a process beside the daemon that `workers` starts: builds
+them into a file of their own, makes those of an earlier moment, and proves that they equal the log.
 
-Nothing points at the file before it is whole, so while it is built nothing waits for the disk, and whoever is
+Nothing points at a file before it is whole, so while it is built nothing waits for the disk, and whoever is
 stopped leaves a file to remove.
 """
 
-import os
-from collections.abc import Collection, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from omegad.log import reading
 from omegad.log.checkpoint import Checkpoint
 from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Position
-from omegad.log.folding import Progress
+from omegad.log.folding import Progress, Source
 from omegad.log.projection import Projection
 from omegad.runtime.errors import ViewFailed
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection, sqlite
-from omegad.views import checkpoints, generation
+from omegad.storage.own_files import sync
+from omegad.storage.transaction import snapshot, writing
+from omegad.views import generation
 from omegad.views.applying import Lookup, ViewFold, noun
+
+VECTOR_TOLERANCE = 1e-4
+_END = (None, None)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, tag="build"):
@@ -40,6 +46,28 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, tag="build"):
     is_failed_accepted: bool = False
 
 
+class PastOrder(msgspec.Struct, frozen=True, kw_only=True, tag="past"):
+    """The file to make: *target*, which is not there yet, as of *position* of the log, on from a copy of
+    *source* where there is one.
+    """
+
+    log: Path
+    target: Path
+    position: Position
+    source: Path | None = None
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True, tag="verify"):
+    """What to compare: the projections named in the file *live* with a replay of the log into the file
+    *target*, which is not there yet.
+    """
+
+    log: Path
+    live: Path
+    target: Path
+    names: tuple[str, ...]
+
+
 class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
     """A view that was built again: how many canonical rows it has at its position, and their digest."""
 
@@ -48,68 +76,129 @@ class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-class Builder:
-    """Builds views of some projections."""
+class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a view equals a replay of the log up to its position, and where not, what is wrong."""
 
-    def __init__(self, projections: Sequence[Projection], codec: Codec, lookup: Lookup) -> None:
-        """Take everything from outside; *lookup* finds vectors."""
-        self._projections = tuple(projections)
-        self._codec = codec
-        self._lookup = lookup
+    rows: int
+    position: Position
+    live_digest: str
+    replay_digest: str
+    equal: bool
+    problem: str | None = None
+
+
+class Builder(NamedTuple):
+    """Builds views of projections, and compares them with the log; *lookup* finds vectors. Progress is how
+    many events of how many are shown. All of it raises `LogBroken` and storage errors, and then leaves a
+    file behind that is there in part.
+    """
+
+    projections: Sequence[Projection]
+    codec: Codec
+    lookup: Lookup
 
     def build(self, order: Order, tell: Progress) -> dict[str, RebuiltView]:
-        """Make the file, whole and on the disk; *tell* is told how many events of how many are shown.
-
-        Raises `ViewFailed` where a projection fails or is damaged, `LogBroken`, and storage errors; then the
-        file is there in part.
-        """
-        with translated():
-            if order.source is not None:
-                with closing(open_reader(order.source)) as live:
-                    generation.copy_to(live, order.target)
-            with closing(open_unfinished(order.target)) as connection, closing(open_reader(order.log)) as log:
-                said = self._fill(connection, log, order, tell)
-        with order.target.open("rb") as file:
-            os.fsync(file.fileno())
-        return said
-
-    def _fill(
-        self, connection: Connection, log: Connection, order: Order, tell: Progress
-    ) -> dict[str, RebuiltView]:
-        built = [projection for projection in self._projections if projection.NAME in order.names]
-        marks = generation.begin(connection, order.names, self._projections)
-        fold = ViewFold(self._projections, marks, self._lookup)
-        read = reading.source(log, self._codec, of_other_nouns(self._codec, self._projections))
-        fold.catch_up(connection, read, lambda: dict.fromkeys(fold.projections, reading.head(log)), tell)
-        failed = next(
-            (
-                mark
-                for mark in marks.values()
-                if mark.name in order.names and mark.failed_position is not None
-            ),
-            None,
-        )
-        if failed and not order.is_failed_accepted:
-            raise ViewFailed(
-                f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}:"
-                f" {failed.error}"
-            )
-        generation.make_indexes(connection, built)
-        if problem := integrity_problem(connection, built):
-            raise ViewFailed(f"a rebuilt view is damaged: {problem}")
-        marks, digests = state(connection, built)
+        """Make the file, whole and on the disk. Raises `ViewFailed` where a view fails or is damaged."""
+        built = self._named(order.names)
+        with self._begun(order, self.projections, order.names, order.source) as (connection, log, fold, read):
+            fold.catch_up(connection, read, lambda: dict.fromkeys(fold.projections, reading.head(log)), tell)
+            for name in order.names if not order.is_failed_accepted else ():
+                if (mark := fold.marks[name]).failed_position is not None:
+                    raise ViewFailed(
+                        f"the rebuilt view {name!r} failed at position {mark.failed_position}: {mark.error}"
+                    )
+            generation.make_indexes(connection, built)
+            if problem := integrity_problem(connection, built):
+                raise ViewFailed(f"a rebuilt view is damaged: {problem}")
+            marks, digests = _state(connection, built)
+        sync(order.target)
         return {
             name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest)
             for name, found in digests.items()
         }
 
+    def make_past(self, order: PastOrder, tell: Progress) -> Position:
+        """Make the file; return what it shows."""
+        with self._begun(order, self.projections, (), order.source) as (connection, log, fold, read):
+            ends = dict.fromkeys(fold.projections, order.position)
+            fold.catch_up(connection, read, lambda: ends, tell)
+            if reading.erased(log, order.position):
+                self._take_out_erased(connection, log, order.position)
+            generation.make_indexes(connection, () if order.source else self.projections)
+            generation.prepare(connection, self.projections)
+        return order.position
 
-def of_other_nouns(codec: Codec, projections: Sequence[Projection]) -> list[str]:
-    """Return the tags that none of *projections* could ask for; all of a noun that one shows are read, since
-    a newer version may have written them.
-    """
-    nouns = {noun(tag_of(kind)) for projection in projections for kind in projection.EVENTS}
-    return [tag for tag in codec.kinds if noun(tag) not in nouns]
+    def verify(self, wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
+        """Compare the live views as they are at one moment with a replay up to where each stands."""
+        chosen = self._named(wanted.names)
+        with (
+            self._begun(wanted, chosen) as (fresh, _, fold, read),
+            closing(open_reader(wanted.live)) as live,
+        ):
+
+            def ends() -> Mapping[str, Position]:
+                marks = generation.load_checkpoints(live)
+                return {name: marks[name].position for name in fold.projections}
+
+            fold.catch_up(fresh, read, ends, tell)
+            # Begun when little is left to replay: what is written to the file waits beside it for its end.
+            with snapshot(live):
+                fold.catch_up(fresh, read, ends, tell)
+                generation.make_indexes(fresh, chosen)
+                marks, digests = _state(live, chosen)
+                _, replayed = _state(fresh, chosen)
+                problems = {one.NAME: marks[one.NAME].error or _problem(live, fresh, one) for one in chosen}
+        return {
+            name: ViewReport(
+                rows=digests[name].rows,
+                position=marks[name].position,
+                live_digest=digests[name].digest,
+                replay_digest=replayed[name].digest,
+                equal=digests[name] == replayed[name] and problem is None,
+                problem=problem,
+            )
+            for name, problem in problems.items()
+        }
+
+    def _named(self, names: Collection[str]) -> list[Projection]:
+        return [projection for projection in self.projections if projection.NAME in names]
+
+    @contextmanager
+    def _begun(
+        self,
+        order: Order | PastOrder | Verification,
+        projections: Sequence[Projection],
+        names: Collection[str] = (),
+        source: Path | None = None,
+    ) -> Iterator[tuple[Connection, Connection, ViewFold, Source]]:
+        """Open the file to make, a copy of *source* where there is one, in which the projections named show
+        nothing yet, and the log; give them with what shows the log, and with what reads of it all that any of
+        *projections* could ask for.
+        """
+        with translated():
+            if source is not None:
+                with closing(open_reader(source)) as live:
+                    generation.copy_to(live, order.target)
+            with closing(open_unfinished(order.target)) as connection, closing(open_reader(order.log)) as log:
+                marks = generation.begin(connection, names, projections)
+                # Of a noun that one shows a newer version may have written others.
+                nouns = {noun(tag_of(kind)) for one in projections for kind in one.EVENTS}
+                others = [tag for tag in self.codec.kinds if noun(tag) not in nouns]
+                read = reading.source(log, self.codec, others)
+                yield connection, log, ViewFold(projections, marks, self.lookup), read
+
+    def _take_out_erased(self, connection: Connection, log: Connection, after: Position) -> None:
+        """Show the projections that know them the erasures since: what was erased is not shown as of an
+        earlier moment either.
+        """
+        tags = [tag_of(kind) for one in self.projections for kind in getattr(one, "ERASED_BY", ())]
+        for position in reading.tagged(log, tags, after):
+            (recorded,) = reading.read_at(log, self.codec, [position])
+            with writing(connection):
+                for projection in self.projections:
+                    if isinstance(recorded.event, getattr(projection, "ERASED_BY", ())):
+                        for sql, values in projection.project(recorded):
+                            connection.execute(sql, values)
 
 
 def integrity_problem(connection: Connection, projections: Collection[Projection]) -> str | None:
@@ -125,10 +214,39 @@ def integrity_problem(connection: Connection, projections: Collection[Projection
     return None
 
 
-def state(
+def _state(
     connection: Connection, projections: Sequence[Projection]
 ) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
     """Read the checkpoints and the digest of each of *projections*, of one moment."""
-    return checkpoints.load(connection), {
-        projection.NAME: digest(connection, projection) for projection in projections
-    }
+    return generation.load_checkpoints(connection), {one.NAME: digest(connection, one) for one in projections}
+
+
+def _problem(live: Connection, fresh: Connection, projection: Projection) -> str | None:
+    if damaged := integrity_problem(live, [projection]):
+        return damaged
+    for select in getattr(projection, "APPROXIMATE", ()):
+        missing, apart = _apart(live, fresh, select)
+        if missing:
+            return f"{projection.NAME}: {missing} vectors are missing"
+        if apart:
+            return f"{projection.NAME}: {apart} vectors differ by more than {VECTOR_TOLERANCE}"
+    return None
+
+
+def _apart(connection: Connection, other: Connection, select: str) -> tuple[int, int]:
+    """Return how many keys that *select* finds here have no vector, and how many have one that differs from
+    that in *other*.
+
+    Both are read in step, one row of each at a time.
+    """
+    theirs = other.execute(select)
+    key, vector = theirs.fetchone() or _END
+    missing = apart = 0
+    for ours, ours_vector in connection.execute(select):
+        while key is not None and key < ours:
+            key, vector = theirs.fetchone() or _END
+        missing += ours_vector is None
+        if key == ours and vector is not None and ours_vector not in (None, vector):
+            one, another = np.frombuffer(ours_vector, "<f4"), np.frombuffer(vector, "<f4")
+            apart += not np.allclose(one, another, rtol=0, atol=VECTOR_TOLERANCE)
+    return missing, apart

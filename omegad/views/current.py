@@ -12,7 +12,7 @@ import anyio
 import structlog
 from anyio import lowlevel, to_thread
 
-from omegad.log.checkpoint import Checkpoint
+from omegad.log.checkpoint import Checkpoint, failed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
@@ -33,10 +33,9 @@ from omegad.views import barrier as barriers
 from omegad.views import generation, log_check
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.building import Order, RebuiltView
+from omegad.views.building import Order, RebuiltView, Verification, ViewReport
 from omegad.views.driver import RETRY_SECONDS, Driver
 from omegad.views.generation import Generation
-from omegad.views.replay import Verification, ViewReport
 from omegad.views.workers import Workers
 
 T = TypeVar("T")
@@ -48,8 +47,8 @@ _log = structlog.get_logger(__name__)
 
 
 class Views:
-    """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it
-    in step.
+    """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in
+    step. *workers* build another generation, and compare one with the log.
     """
 
     def __init__(
@@ -62,7 +61,6 @@ class Views:
         *,
         workers: Workers,
     ) -> None:
-        """Use `opened`; *workers* build another generation, and compare one with the log."""
         self.workers = workers
         self._home = home
         self._log = log
@@ -233,9 +231,9 @@ class Views:
         """
         self._check_served(names)
         while (driver := self.driver).position(names) < position:
-            if failed := driver.failure(names):
+            if mark := failed(driver.checkpoints, names):
                 raise ViewFailed(
-                    f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}"
+                    f"the view {mark.name!r} failed at position {mark.failed_position}: {mark.error}"
                 )
             await driver.moved()
 
@@ -269,9 +267,8 @@ class Views:
         async with self.proving:
             self._check_served(chosen := tuple(names or self.names))
             async with generation.scratch(self._home) as scratch:
-                return await self.workers.verify(
-                    Verification(log=self._log.path, live=self.file, scratch=scratch, names=chosen), progress
-                )
+                wanted = Verification(log=self._log.path, live=self.file, target=scratch, names=chosen)
+                return await self.workers.done(wanted, dict[str, ViewReport], progress)
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]
@@ -310,7 +307,7 @@ class Views:
         fresh: Generation | None = None
         try:
             generation.remove_previous(live)
-            said = await self.workers.build(order, tell)
+            said = await self.workers.done(order, dict[str, RebuiltView], tell)
             generation.finish(path)
             with anyio.CancelScope(shield=True):
                 fresh = await self._open(path)
@@ -320,10 +317,20 @@ class Views:
             await driver.catch_up(tell)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await (fresh.discard() if fresh else to_thread.run_sync(generation.remove_built, path))
+                if fresh:
+                    await fresh.discard()
+                else:
+                    await to_thread.run_sync(generation.remove, path)
+                    await to_thread.run_sync(generation.remove, generation.unfinished(path))
             raise
         with anyio.CancelScope(shield=True):
-            await self._swap(driver)
+            old = self.driver
+            generation.point_at(path)
+            self.driver = driver
+            self._serving.cancel()
+            old.retire()
+            await old.generation.close()
+            self.on_deferred()
         return said
 
     def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
@@ -332,20 +339,18 @@ class Views:
             self._is_damaged = True
             self._serving.cancel()
 
-    async def _swap(self, driver: Driver) -> None:
-        old = self.driver
-        generation.point_at(driver.generation.path)
-        self.driver = driver
-        self._serving.cancel()
-        old.retire()
-        await old.generation.close()
-        self.on_deferred()
-
     async def _start(self) -> None:
         await log_check.check(self._home, self._log)
         path = generation.current(self._home)
-        opened = await self._open_checked(path) if path else None
-        kept = generation.previous(opened.path) if opened else []
+        opened, kept = None, list[Path]()
+        if path:
+            try:
+                opened = await self._open(path)
+            except StorageCorrupt as error:  # what an earlier run has left is built again
+                _log.warning("views.refused", file=path.name, reason=str(error))
+            else:
+                opened.try_again(self._projections)
+                kept = generation.previous(path)
         if opened is None:
             path = self._next_path()
             opened = await self._open(path)
@@ -368,16 +373,6 @@ class Views:
         driver = Driver(self._log, of, readable, self._lookup)
         driver.on_deferred = lambda: self.on_deferred()  # noqa: PLW0108  which may be set later
         return driver
-
-    async def _open_checked(self, path: Path) -> Generation | None:
-        """Open the views left by an earlier run, unless they are damaged; then they are built again."""
-        try:
-            opened = await self._open(path)
-        except StorageCorrupt as error:
-            _log.warning("views.refused", file=path.name, reason=str(error))
-            return None
-        opened.try_again(self._projections)
-        return opened
 
     def _next_path(self) -> Path:
         """Return the file for another generation, which neither the home nor anyone here has had."""

@@ -7,6 +7,7 @@ turns with them, so that it never holds them back, and joins them when it has.
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 
 import anyio
 import structlog
@@ -16,11 +17,10 @@ from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.folding import BATCH_EVENTS as CATCH_UP_EVENTS
 from omegad.log.folding import Part
-from omegad.log.projection import Embedding, Projection
+from omegad.log.projection import Projection
 from omegad.runtime.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
-from omegad.views import applying
 from omegad.views.applying import Lookup, ViewFold
 from omegad.views.generation import Generation
 
@@ -35,18 +35,17 @@ _log = structlog.get_logger(__name__)
 
 
 class Driver:
-    """Shows the log's events to the projections of a generation, batch by batch."""
+    """Shows the log's events to the projections of a generation, batch by batch; *lookup* finds vectors, on
+    the writer's thread.
+    """
 
     def __init__(
         self, log: EventLog, generation: Generation, projections: Sequence[Projection], lookup: Lookup
     ) -> None:
-        """Take everything from outside; *lookup* finds vectors on the writer's thread."""
         self.generation = generation
         self.trouble: str | None = None
         self._log = log
-        self._lookup = lookup
-        self._missed = False
-        self._fold = ViewFold(projections, generation.checkpoints, self._look_up)
+        self._fold = ViewFold(projections, generation.checkpoints, lookup)
         self._moved = asyncio.Event()
         self.on_deferred: Callable[[], None] = lambda: None
         """Called when events were shown without their vectors."""
@@ -64,13 +63,6 @@ class Driver:
         """
         found = [self.checkpoints[name] for name in names] or list(self._healthy().values())
         return min((checkpoint.position for checkpoint in found), default=0)
-
-    def failure(self, names: Collection[str]) -> Checkpoint | None:
-        """Return the checkpoint of one of the projections named that has failed, if one has."""
-        return next(
-            (self.checkpoints[name] for name in names if self.checkpoints[name].failed_position is not None),
-            None,
-        )
 
     async def run(self) -> None:
         """Follow the log for ever. A full or failing disk is waited out; damaged views are raised as
@@ -127,15 +119,11 @@ class Driver:
         )
         for name, position in deferred:
             if not self._is_retired and name in self._fold.projections:
-                filled += await self._fill(name, position)
+                recorded = (await self._log.read(position - 1, 1))[0]
+                filled += await self.generation.writer.run(
+                    partial(self._fold.fill, name=name, recorded=recorded)
+                )
         return filled
-
-    async def _fill(self, name: str, position: Position) -> bool:
-        recorded = (await self._log.read(position - 1, 1))[0]
-        projection = self._fold.projections[name]
-        return await self.generation.writer.run(
-            lambda connection: applying.fill(connection, projection, recorded, self._lookup)
-        )
 
     async def _apply(self, part: Part) -> None:
         ahead, batch = self._ahead
@@ -166,14 +154,9 @@ class Driver:
                     error=checkpoint.error,
                 )
         self._announce()
-        if self._missed:
-            self._missed = False
+        if self._fold.has_missed:
+            self._fold.has_missed = False
             self.on_deferred()
-
-    def _look_up(self, wanted: Embedding) -> bytes | None:
-        found = self._lookup(wanted)
-        self._missed = self._missed or found is None
-        return found
 
     async def _read_ahead(self, after: Position, limit: int) -> None:
         with suppress(Unavailable):  # it is read again when its turn comes

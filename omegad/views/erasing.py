@@ -22,7 +22,6 @@ class PausedViews:
     """The views while nothing copies or replays them: entered before an erasure changes the log."""
 
     def __init__(self, views: Views, projections: Sequence[Projection]) -> None:
-        """Take all that the views show."""
         self._views = views
         self._projections = projections
 
@@ -37,14 +36,12 @@ class PausedViews:
             )
 
     async def __aexit__(self, *_: object) -> None:
-        """Let them go on."""
         self._views.proving.release()
 
-    async def build_again(self, names: Sequence[str]) -> None:
+    async def build_again(self, name: str) -> None:
         """Build what could not be brought to that, and keep nothing of what it takes the place of."""
-        for name in names:
-            await self._views.rebuild((name,), lambda _done, _total: None)
-            generation.remove_previous(self._views.file)
+        await self._views.rebuild((name,), lambda _done, _total: None)
+        generation.remove_previous(self._views.file)
 
     async def take_out(self, erased: Pairs, pieces: Sequence[bytes], *, has_names: bool) -> list[str]:
         """Bring the views to what a replay says since events were *erased*, which they show; return those

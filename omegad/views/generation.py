@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from errno import ENOSPC
 from functools import partial
@@ -23,7 +23,6 @@ from omegad.storage.database import Database
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Readers, Reading, Turn
 from omegad.storage.transaction import run_script, writing
-from omegad.views import checkpoints
 
 POINTER = "views.db"
 SCRATCH = "views-verify.tmp"
@@ -34,7 +33,6 @@ BELONGING = "(?:-wal|-shm|-journal)?"
 """The same as a pattern."""
 _NAME = re.compile(r"views-([1-9][0-9]{0,17})\.db")
 _UNFINISHED = re.compile(rf"{_NAME.pattern}{re.escape(UNFINISHED)}{BELONGING}")
-LIVE_CACHE_KIB = 2_000
 REBUILD_CACHE_KIB = (
     16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
 )
@@ -46,7 +44,6 @@ class Generation:
     """An open file of views: its writer, its readers, and the checkpoints as they were when it was opened."""
 
     def __init__(self, path: Path, writer: Database, reading_from: Readers, stack: AsyncExitStack) -> None:
-        """Use `opened`."""
         self.path = path
         self.writer = writer
         self.readers = reading_from
@@ -120,11 +117,6 @@ class Generation:
         remove(self.path)
 
 
-def path_of(home: Path, number: int) -> Path:
-    """Return the file of a generation."""
-    return home / f"views-{number}.db"
-
-
 def files(home: Path) -> list[Path]:
     """Return the files of every generation that the home has, oldest name first; what merely has a similar
     name is somebody's.
@@ -152,7 +144,7 @@ def point_at(path: Path) -> None:
     `StorageFailed`.
     """
     fresh = path.with_name(POINTER + ".new")
-    with _translated():
+    with translated():
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(path.name)
         fresh.replace(path.with_name(POINTER))
@@ -162,7 +154,8 @@ def next_path(home: Path, latest: Path | None) -> Path:
     """Return the file for the next generation, numbered above every one of the home and above *latest*,
     which may not be there yet.
     """
-    return path_of(home, max(map(_number, [*files(home), *([latest] if latest else [])]), default=0) + 1)
+    number = max(map(_number, [*files(home), *([latest] if latest else [])]), default=0) + 1
+    return home / f"views-{number}.db"
 
 
 @asynccontextmanager
@@ -191,7 +184,7 @@ def unfinished(path: Path) -> Path:
 
 def finish(path: Path) -> None:
     """Give a generation that was built its own name. Raises `StorageFailed`."""
-    with _translated():
+    with translated():
         unfinished(path).rename(path)
 
 
@@ -206,8 +199,7 @@ def remove_others(home: Path, *keep: Path) -> None:
 
 def remove_all(home: Path) -> None:
     """Remove every file of views, and what is left of a check of them: they are made of the log again."""
-    for path in (*files(home), home / SCRATCH):
-        remove(path)
+    remove_others(home)
     (home / POINTER).unlink(missing_ok=True)
 
 
@@ -222,42 +214,29 @@ def remove_previous(current: Path) -> None:
         remove(path)
 
 
-def remove_built(path: Path) -> None:
-    """Remove a generation that was not built to its end."""
-    for left in (path, unfinished(path)):
-        remove(left)
-
-
 def _number(path: Path) -> int:
     found = _NAME.fullmatch(path.name)
     return int(found[1]) if found else 0
-
-
-def with_belongings(path: Path) -> list[Path]:
-    """Return a database file and what belongs to it, as far as they are there."""
-    return [one for suffix in SUFFIXES if (one := path.with_name(path.name + suffix)).exists()]
 
 
 def remove(path: Path) -> None:
     """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its
     name.
     """
-    with _translated():
+    with translated():
         for suffix in SUFFIXES:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated(hint: str = "move away what has the name of a file of views") -> Iterator[None]:
     """Turn what the system says of a name in the home into an error of the catalogue."""
     try:
         yield
     except OSError as error:
         if error.errno == ENOSPC:
             raise StorageFull from error
-        raise StorageFailed(
-            f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views"
-        ) from error
+        raise StorageFailed(f"{error.filename}: {error.strerror}", hint=hint) from error
 
 
 def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
@@ -267,10 +246,10 @@ def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[s
             connection,
             resources.files("omegad.views").joinpath("checkpoints.sql").read_text(encoding="utf-8"),
         )
-        found = checkpoints.load(connection)
+        found = load_checkpoints(connection)
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = checkpoints.save(connection, create(connection, projection))
+                found[projection.NAME] = save_checkpoint(connection, create(connection, projection))
         for projection in projections:
             if found[projection.NAME].belongs_to(projection):  # or a table may have the name of a view
                 run_script(connection, getattr(projection, "SQL_VIEWS", ""))
@@ -307,7 +286,35 @@ def begin(
             connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = checkpoints.save(
+                found[projection.NAME] = save_checkpoint(
                     connection, create(connection, projection, bare=True)
                 )
     return found
+
+
+def load_checkpoints(connection: Connection) -> dict[str, Checkpoint]:
+    """Read every checkpoint of the file, by projection name."""
+    rows = connection.execute(
+        "SELECT name, version, schema_digest, tables, position, chain, failed_position, error FROM"
+        " checkpoints"
+    )
+    return {
+        name: Checkpoint(name, version, digest, msgspec.json.decode(tables, type=tuple[str, ...]), *rest)
+        for name, version, digest, tables, *rest in rows
+    }
+
+
+def save_checkpoint(connection: Connection, checkpoint: Checkpoint) -> Checkpoint:
+    """Write the checkpoint of a projection whose tables were made, in the same transaction; return it."""
+    name, version, digest, tables, *rest = msgspec.structs.astuple(checkpoint)
+    row = (name, version, digest, msgspec.json.encode(tables).decode(), *rest)
+    connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    return checkpoint
+
+
+def move_checkpoints(connection: Connection, reached: Iterable[Checkpoint]) -> None:
+    """Write how far projections have come whose checkpoints are there, in the transaction of the rows."""
+    rows = [(one.position, one.chain, one.failed_position, one.error, one.name) for one in reached]
+    connection.executemany(
+        "UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ? WHERE name = ?", rows
+    )

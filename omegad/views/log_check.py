@@ -12,7 +12,7 @@ from omegad.log.event_log import EventLog
 from omegad.runtime.errors import LogLost, OmegadError
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import sqlite
-from omegad.views import checkpoints, generation
+from omegad.views import generation
 
 
 def seen_by(path: Path) -> list[Checkpoint]:
@@ -21,7 +21,7 @@ def seen_by(path: Path) -> list[Checkpoint]:
     """
     try:
         with translated(), closing(open_reader(path)) as connection:
-            return list(checkpoints.load(connection).values())
+            return list(generation.load_checkpoints(connection).values())
     except (OmegadError, sqlite.Error):  # it is damaged, or was never finished
         return []
 

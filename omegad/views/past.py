@@ -6,52 +6,139 @@ live views, and what the log says between the two. Whoever asks waits for `WAIT_
 same, for who asks again. `FILES_MAX` are kept, of `BYTES_MAX` together but for the latest; the least recently
 asked for is removed first, and none outlives the service, an hour without questions, or an erasure in the
 log.
+
+Copies of the live views are kept now and then, so that a moment is not made from the first event of the log.
+One is taken when the log has grown by `COPY_EVERY` events since the last. There are `COPIES_MAX` at most,
+together no larger than `COPIES_TIMES` the latest; where there are more, that one goes whose neighbours are
+nearest to each other, so that those that stay are spread over the log. They outlive the service. An erasure
+removes them all, and one that was made by another version of the views, or of another log, is never used.
 """
 
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
 import structlog
+from anyio import to_thread
 
-from omegad.log.checkpoint import Checkpoint
+from omegad.log.checkpoint import Checkpoint, failed, start_of
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
 from omegad.log.projection import Projection
-from omegad.runtime.errors import OmegadError, Stale, StorageFailed, StorageFull
+from omegad.runtime.errors import OmegadError, Stale, StorageFull
 from omegad.storage import own_files, readers
+from omegad.storage.database import open_reader, translated
 from omegad.storage.readers import LIMITS, Limits, Readers
-from omegad.views import checkpoints, generation
-from omegad.views.copies import Copies
+from omegad.views import generation
+from omegad.views.building import PastOrder
 from omegad.views.current import Views
-from omegad.views.past_building import PastOrder
 
 FOLDER = "asof"
+COPY_EVERY = 25_000
+COPIES_MAX = 8
+COPIES_TIMES = 3
+COPY_PREFIX = "copy-"
+UNFINISHED_COPY = f"{COPY_PREFIX}new"
 FILES_MAX = 4
 BYTES_MAX = 1024**3
 WAIT_S = 10.0  # for what is asked for to be made
 IDLE_S = 3_600.0
 TIDY_EVERY_S = 60.0
+_COPY = re.compile(rf"{COPY_PREFIX}([0-9]{{1,18}})-[0-9a-f]{{16}}\.db")
 _NAME = re.compile(rf"[1-9][0-9]*\.db{generation.BELONGING}")
 ROOM = 3  # times the size of the log, that has to be free before another is made
+_NAMED_SO = "move away what has its name; `omegad doctor` checks the disk"
 
 _log = structlog.get_logger(__name__)
 
 
+class Copies:
+    """The copies in one folder, named `copy-<position>-<what made it>.db`."""
+
+    def __init__(self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection]) -> None:
+        self._folder = folder
+        self._log = log
+        self._views = views
+        self._versions = repr([start_of(projection) for projection in projections])
+
+    async def check(self) -> None:
+        """Remove the copies that another log or another version of the projections was shown in, and all
+        where an erasure was broken off.
+        """
+        is_erasing = await self._log.is_erasing()
+        for position, path in self.all():
+            if is_erasing or path != self._path(position, await self._log.chain_at(position)):
+                generation.remove(path)
+
+    def all(self) -> list[tuple[Position, Path]]:
+        """Return what the copies show, and where they are, the earliest first."""
+        return sorted((int(path.name.split("-")[1]), path) for path in own_files.named(self._folder, _COPY))
+
+    async def take(self) -> None:
+        """Copy the live views, if it is time to. Raises storage errors, and then there is no further copy."""
+        driver, views = self._views.driver, self._views
+        latest = max((position for position, _ in self.all()), default=0)
+        is_whole = not (views.rebuilding or failed(driver.checkpoints, views.names))
+        if not is_whole or driver.position() - latest < COPY_EVERY:
+            return
+        async with views.proving:  # whoever rebuilds or erases waits for the end of it
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._take, views.file)
+
+    def _take(self, live: Path) -> None:
+        own_files.make(self._folder)
+        files = (live.with_name(live.name + suffix) for suffix in generation.SUFFIXES)
+        needed = COPIES_TIMES * sum(path.stat().st_size for path in files if path.exists())
+        if shutil.disk_usage(self._folder).free < needed:
+            return
+        unfinished = self._folder / UNFINISHED_COPY
+        generation.remove(unfinished)
+        try:
+            with translated():
+                with closing(open_reader(live)) as source:
+                    generation.copy_to(source, unfinished)
+                with closing(open_reader(unfinished)) as copy:
+                    marks = generation.load_checkpoints(copy).values()
+            own_files.sync(unfinished)
+            if not any(mark.failed_position for mark in marks):
+                latest = max(marks, key=lambda mark: mark.position)
+                unfinished.rename(self._path(latest.position, latest.chain))
+        finally:
+            generation.remove(unfinished)
+
+        kept = self.all()
+        bytes_max = COPIES_TIMES * kept[-1][1].stat().st_size if kept else 0
+        while len(kept) > COPIES_MAX or sum(path.stat().st_size for _, path in kept) > bytes_max:
+            places = [0, *(position for position, _ in kept)]
+            _, path = kept.pop(min(range(len(kept) - 1), key=lambda place: places[place + 2] - places[place]))
+            generation.remove(path)
+
+    def remove_all(self) -> None:
+        """Remove every copy."""
+        if own_files.is_own(self._folder):
+            for path in (*(path for _, path in self.all()), self._folder / UNFINISHED_COPY):
+                generation.remove(path)
+
+    def _path(self, position: Position, chain: bytes | None) -> Path:
+        """Return the name of a copy of these projections as of a position of a log with that chain there."""
+        made_by = sha256(self._versions.encode() + (chain or b"")).hexdigest()[:16]
+        return self._folder / f"{COPY_PREFIX}{position}-{made_by}.db"
+
+
 class PastFile:
-    """A file of views that stops at one position, and changes no more."""
+    """A file of views that stops at one position, and changes no more. It is of a log that had lost *erased*
+    payloads: where that has lost more, the file shows what the log does not.
+    """
 
     def __init__(
         self, path: Path, position: Position, erased: int, reading_from: Readers, stack: AsyncExitStack
     ) -> None:
-        """Use `opened`; *erased* is how many payloads the log had lost then: with more, the file shows
-        what the log does not.
-        """
         self.path = path
         self.position = position
         self.erased = erased
@@ -67,17 +154,10 @@ class PastFile:
         async with AsyncExitStack() as stack:
             reading_from = await stack.enter_async_context(readers.opened(path, 1, limits))
             found = cls(path, position, erased, reading_from, stack)
-            found.checkpoints = await reading_from.read(checkpoints.load)
+            found.checkpoints = await reading_from.read(generation.load_checkpoints)
             found._stack = stack.pop_all()
             return found
         raise AssertionError
-
-    def failure(self, names: Collection[str]) -> Checkpoint | None:
-        """Return the checkpoint of one of the projections named that has failed before, if one has."""
-        return next(
-            (self.checkpoints[name] for name in names if self.checkpoints[name].failed_position is not None),
-            None,
-        )
 
     @property
     def bytes(self) -> int:
@@ -115,7 +195,6 @@ class PastViews:
     def __init__(
         self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits
     ) -> None:
-        """Use `opened`."""
         self._limits = limits
         self.copies = Copies(folder, log, views, projections)
         self._folder = folder
@@ -155,7 +234,7 @@ class PastViews:
         while True:
             await anyio.sleep(TIDY_EVERY_S)
             try:
-                with _translated():
+                with generation.translated(_NAMED_SO):
                     await self._tidy()
                     await self.copies.take()
             except OmegadError as error:
@@ -207,7 +286,7 @@ class PastViews:
     async def _make(self, making: _Making) -> None:
         making.is_begun = True
         try:
-            with _translated(), making.scope:
+            with generation.translated(_NAMED_SO), making.scope:
                 self._kept.append(await self._made(making.position, making.erased, making.tell))
                 for one in self._kept[:-1]:  # the latest stays
                     if len(self._kept) > FILES_MAX or sum(kept.bytes for kept in self._kept[:-1]) > BYTES_MAX:
@@ -221,7 +300,7 @@ class PastViews:
             making.is_over.set()
 
     async def _made(self, position: Position, erased: int, tell: Progress) -> PastFile:
-        with _translated():
+        with generation.translated(_NAMED_SO):
             own_files.make(self._folder)
             has_room = shutil.disk_usage(self._folder).free >= ROOM * self._log.bytes_on_disk()
         if not has_room:
@@ -233,9 +312,8 @@ class PastViews:
         known = [(one.position, one.path) for one in self._kept if one.erased == erased] + self.copies.all()
         source = max(((shown, path) for shown, path in known if shown <= position), default=(0, None))[1]
         try:
-            await self._views.workers.make_past(
-                PastOrder(log=self._log.path, target=target, position=position, source=source), tell
-            )
+            order = PastOrder(log=self._log.path, target=target, position=position, source=source)
+            await self._views.workers.done(order, int, tell)
             return await PastFile.opened(target, position, erased, self._limits)
         except BaseException:
             generation.remove(target)
@@ -267,7 +345,7 @@ async def opened(
     earlier run, and after the block.
     """
     folder = home / FOLDER
-    with _translated():
+    with generation.translated(_NAMED_SO):
         for left in own_files.named(folder, _NAME):
             left.unlink()
     past = PastViews(folder, log, views, projections, limits)
@@ -277,14 +355,3 @@ async def opened(
     finally:
         with anyio.CancelScope(shield=True):
             await past.close()
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageFailed(
-            f"{error.filename}: {error.strerror}",
-            hint="move away what has its name; `omegad doctor` checks the disk",
-        ) from error

@@ -12,7 +12,7 @@ from omegad import daemon
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
-from omegad.runtime.clock import SystemClock
+from omegad.runtime.clock import Clock
 from omegad.session.tool_calls import RecordToolCall
 from omegad.storage.driver import Connection, sqlite
 from tests.bench import homes
@@ -34,7 +34,7 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
     bare_many: list[float] = []
     rounds, singles, batches = effort.pick(7, 3), effort.pick(200, 100), effort.pick(100, 30)
     async with (
-        event_log.opened(home / "log.db", SystemClock(), VOCABULARY) as log,
+        event_log.opened(home / "log.db", Clock(), VOCABULARY) as log,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(log.run)

@@ -38,7 +38,7 @@ from omegad.log.event_log import EventLog
 from omegad.memory.events import MemoryEmbedded, MemoryStored, Relation
 from omegad.rpc import endpoint
 from omegad.runtime import config, telemetry
-from omegad.runtime.clock import SystemClock
+from omegad.runtime.clock import Clock
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon
 from omegad.search import Sources, answering
@@ -199,7 +199,7 @@ async def served_here(
     paths = msgspec.structs.replace(paths_of(home), models=home / "models")
     put_instant_model(paths, embedder_id)
     async with (
-        daemon.composed(paths, config.Config(), SystemClock()) as service,
+        daemon.composed(paths, config.Config(), Clock()) as service,
         anyio.create_task_group() as tasks,
     ):
         service.services.near.embedder._load = lambda _folder, _manifest: (

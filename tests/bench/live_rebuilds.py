@@ -17,7 +17,7 @@ import anyio
 from omegad import daemon
 from omegad.client import AsyncClient
 from omegad.daemon import composed
-from omegad.runtime.clock import SystemClock
+from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config
 from omegad.runtime.errors import OmegadError
 from tests.bench import homes, rebuilds, texts
@@ -108,7 +108,7 @@ def run(effort: Effort, report: Report) -> None:
 
 async def _make(home: Path, events: int) -> None:
     async with (
-        composed(homes.paths_of(home), Config(model="none"), SystemClock()) as service,
+        composed(homes.paths_of(home), Config(model="none"), Clock()) as service,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(service.services.log.run)

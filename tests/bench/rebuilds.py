@@ -23,7 +23,7 @@ from omegad.embedding.cache import text_hash
 from omegad.log import reading
 from omegad.log.event import Event, NewEvent
 from omegad.memory.events import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
-from omegad.runtime.clock import SystemClock
+from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config
 from omegad.search.events import MemoryQueried, Returned
 from omegad.session import tool_calls as tool
@@ -61,7 +61,7 @@ async def _measure(
     showing: list[float] = []
     bare: list[float] = []
     async with (
-        composed(homes.paths_of(home), Config(model="none"), SystemClock()) as service,
+        composed(homes.paths_of(home), Config(model="none"), Clock()) as service,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(service.services.log.run)

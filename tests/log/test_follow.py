@@ -7,7 +7,7 @@ import anyio
 import msgspec
 import pytest
 
-from omegad.log import event_log, reading, tail
+from omegad.log import event_log, reading
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from tests.builders import (
@@ -36,7 +36,7 @@ async def follow(log: EventLog, after: Position, seen: list[RecordedEvent]) -> N
 async def test_a_follower_misses_nothing_and_sees_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(tail, "EVENTS_MAX", kept)
+    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", kept)
     monkeypatch.setattr(event_log, "FOLLOW_CHUNK", 7)
     async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
         await append(log, *[queried()] * 20)
@@ -105,13 +105,13 @@ async def test_a_read_is_bounded_in_bytes_and_never_empty(
 
 
 def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> None:
-    kept = tail.Tail()
+    kept = reading.Tail()
     assert kept.after(0, 10) == []
     kept.extend((recorded(queried(), position), 300) for position in range(1, 2_001))
     assert [event.position for event in kept.after(1_990, 3)] == [1_991, 1_992, 1_993]
     assert kept.after(900, 10) == []
-    assert [event.position for event in kept.after(2_000 - tail.EVENTS_MAX, 1)] == [
-        2_000 - tail.EVENTS_MAX + 1
+    assert [event.position for event in kept.after(2_000 - reading.TAIL_EVENTS_MAX, 1)] == [
+        2_000 - reading.TAIL_EVENTS_MAX + 1
     ]
     kept.clear()
     assert kept.after(1_990, 3) == []
@@ -133,7 +133,7 @@ _LARGE_EVENTS: dict[str, Callable[[int], Event]] = {
 async def test_the_tail_is_bounded_in_bytes_whatever_the_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(tail, "BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 1_000_000)
     async with running_log(tmp_path / "log.db") as log:
         for number in range(1, 9):
             await append(log, _LARGE_EVENTS[kind](number))

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from omegad.daemon import VOCABULARY
-from omegad.log import catching_up, event_log
+from omegad.log import event_log, inline
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -119,7 +119,7 @@ CHANGED = (
 async def test_what_another_version_wrote_is_made_anew_from_the_log(
     tmp_path: Path, before: Named, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
+    monkeypatch.setattr(inline, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db", projections=[before])
     shown: list[int] = []
     async with running(tmp_path / "log.db", Named(at=shown.append)) as log:
@@ -185,7 +185,7 @@ class Gate:
 async def test_reads_go_on_and_appends_wait_while_a_projection_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
+    monkeypatch.setattr(inline, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db")
     gate = Gate(9)
     async with running(tmp_path / "log.db", Named(VERSION=2, at=gate), wait_s=0.05) as log:
@@ -204,7 +204,7 @@ async def test_reads_go_on_and_appends_wait_while_a_projection_is_made(
 async def test_the_making_of_a_projection_that_is_broken_off_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
+    monkeypatch.setattr(inline, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db")
     gate = Gate(9)
     async with running(tmp_path / "log.db", Named(VERSION=2, at=gate)) as log:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from omegad.log.event_log import EventLog
-from omegad.log.mending import Ahead, ClockMended
+from omegad.log.mending import ClockMended
 from tests.builders import START_US, FakeClock, append, everything, proof, rated, running_log
 
 HOUR_US = 3_600_000_000
@@ -16,11 +16,11 @@ async def _at(log: EventLog, clock: FakeClock, *times_us: int) -> None:
         await append(log, rated())
 
 
-async def _mend(log: EventLog, clock: FakeClock) -> Ahead:
+async def _mend(log: EventLog, clock: FakeClock) -> ClockMended:
     ahead = await log.stamped_ahead(clock.us)
     assert ahead is not None
-    fields = {name: getattr(ahead, name) for name in ahead.__struct_fields__}
-    await append(log, ClockMended(to_us=clock.us, **fields))
+    assert ahead.to_us == clock.us
+    await append(log, ahead)
     return ahead
 
 

@@ -104,7 +104,7 @@ async def test_a_log_is_read_by_another_process_byte_for_byte_and_left_as_it_is(
             await log.chain_at(2),
             await log.cursors(),
         )
-        raws = await reader.raw(0, 10)
+        raws = await reader._readers.read(lambda connection: reading.raw(connection, 0, 10))
         assert [raw.recorded(CODEC) for raw in raws] == await log.read(0, 10)
         stored_rows = await log._writer.run(
             lambda c: c.execute(

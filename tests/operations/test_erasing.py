@@ -29,7 +29,7 @@ from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.events import MemorySurfaced
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
-from omegad.views import copies
+from omegad.views import past
 from omegad.views.erasing import PausedViews
 from omegad.views.past import PastViews
 from tests.builders import (
@@ -114,7 +114,7 @@ async def test_each_kind_of_event_that_holds_a_copy_is_cleaned_and_live_equals_a
 async def test_it_is_gone_from_every_file_that_held_it(
     paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "COPY_EVERY", 1)
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
     async with served(paths, clock) as it:
         kept = await store(it, "the cellar is dry and has shelves")
         memory_id = await store(
@@ -769,7 +769,7 @@ async def test_what_was_interrupted_is_finished_by_the_next_start(
     owner: type, name: str, paths: Paths, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files as they are before a step, as a crash would leave them, are served anew."""
-    monkeypatch.setattr(copies, "COPY_EVERY", 1)
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
     genuine = getattr(owner, name)
     (tmp_path / "left").mkdir()
     left = paths_in(tmp_path / "left")

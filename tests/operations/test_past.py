@@ -21,12 +21,14 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageFull
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried
-from omegad.views import copies, past
-from omegad.views.past_building import PastOrder
+from omegad.views import past
+from omegad.views.workers import Work
 from tests.builders import (
     FakeClock,
     FakeModel,
     Served,
+    T,
+    WorkersHere,
     append,
     deleted,
     edited,
@@ -161,7 +163,7 @@ def test_an_earlier_query_is_answered_as_it_was_then(steps: list[Step]) -> None:
                 assert again["as_of"]["changed"] == {}
 
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(copies, "COPY_EVERY", 30)
+        patched.setattr(past, "COPY_EVERY", 30)
         patched.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: FakeModel())
         anyio.run(scenario, Path(folder))
 
@@ -346,15 +348,14 @@ async def test_what_takes_long_says_how_far_it_is_and_goes_on(
         await append(
             it.daemon.services.log, *(stored(f"mem-{number}", f"alpha {number}") for number in range(20))
         )
-        views, position = it.daemon.services.views, await it.caught_up()
-        genuine = views.workers.make_past
+        position, genuine = await it.caught_up(), WorkersHere.done
 
-        async def slow(order: PastOrder, tell: Progress) -> None:
+        async def slow(self: WorkersHere, work: Work, answer: type[T], tell: Progress) -> T:
             tell(position // 4, position)
             await may_go_on.wait()
-            await genuine(order, tell)
+            return await genuine(self, work, answer, tell)
 
-        views.workers = views.workers._replace(make_past=slow)
+        monkeypatch.setattr(WorkersHere, "done", slow)
         with monkeypatch.context() as hasty:
             hasty.setattr(past, "WAIT_S", 0.05)
             for asked in (position, position, 3):
@@ -368,9 +369,9 @@ async def test_what_takes_long_says_how_far_it_is_and_goes_on(
 async def test_copies_are_few_spread_out_and_of_this_log_and_version(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "COPY_EVERY", 10)
-    monkeypatch.setattr(copies, "COPIES_TIMES", 100)
-    monkeypatch.setattr(copies, "COPIES_MAX", 4)
+    monkeypatch.setattr(past, "COPY_EVERY", 10)
+    monkeypatch.setattr(past, "COPIES_TIMES", 100)
+    monkeypatch.setattr(past, "COPIES_MAX", 4)
 
     def positions(it: Served) -> list[int]:
         return [position for position, _ in it.daemon.services.past.copies.all()]
@@ -382,7 +383,7 @@ async def test_copies_are_few_spread_out_and_of_this_log_and_version(
             await it.daemon.services.past.copies.take()
             await it.daemon.services.past.copies.take()
         assert positions(it) == [20, 40, 60, 80]
-        monkeypatch.setattr(copies, "COPIES_TIMES", 2)
+        monkeypatch.setattr(past, "COPIES_TIMES", 2)
         await append(it.daemon.services.log, *(tool_called(number) for number in range(100, 110)))
         await it.caught_up()
         await it.daemon.services.past.copies.take()
@@ -400,7 +401,7 @@ async def test_copies_are_few_spread_out_and_of_this_log_and_version(
 async def test_a_folder_that_is_in_nobodys_power_ends_no_service(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "COPY_EVERY", 1)
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
     monkeypatch.setattr(past, "TIDY_EVERY_S", 0.01)
     (paths.home / "asof").write_text("in the way")
     async with served(paths, clock, KEYWORDS) as it:

@@ -20,7 +20,7 @@ from omegad.memory.types import TTL_SECONDS_MAX
 from omegad.storage.digest import digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
-from omegad.views import applying, checkpoints
+from omegad.views import applying, generation
 from omegad.views.applying import Lookup, ViewFold
 from projections import vectors
 from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
@@ -69,7 +69,7 @@ class Views:
         self.states = {projection.NAME: start_of(projection) for projection in projections.ALL}
         for projection in projections.ALL:
             run_script(self.connection, schema(projection))
-            checkpoints.save(self.connection, self.states[projection.NAME])
+            generation.save_checkpoint(self.connection, self.states[projection.NAME])
 
     def apply(self, batch: Sequence[RecordedEvent]) -> None:
         self.show(batch, look_up)
@@ -81,7 +81,7 @@ class Views:
 
     def say(self) -> dict[str, object]:
         assert [state for state in self.states.values() if state.error] == []
-        assert checkpoints.load(self.connection) == self.states
+        assert generation.load_checkpoints(self.connection) == self.states
         for projection in projections.ALL:
             for statement in getattr(projection, "INTEGRITY", ()):
                 assert rows(self.connection, statement) == []
@@ -174,7 +174,8 @@ def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memo
         lambda wanted: look_up(wanted) if wanted.text_hash in _hashes(current) else None,
     )
     before = views.say()
-    assert applying.fill(views.connection, vectors, late, look_up)
+    fold = ViewFold(projections.ALL, views.states, look_up)
+    assert fold.fill(views.connection, vectors.NAME, late)
     assert views.say() == before
     assert rows(views.connection, "SELECT id, vector IS NULL FROM memory_vectors") == [(4096, 0)]
 

@@ -29,7 +29,7 @@ COMMANDS = [method for method in ALL.values() if isinstance(method, CommandMetho
 def runner_of(services: DaemonServices) -> RequestRunner:
     """Return what runs requests, as the daemon has it."""
     return RequestRunner(
-        services, ALL, PastReader(services), services[MemoryTypes].check_named, fresh_wait_s=0
+        services, ALL, PastReader(services).query, services[MemoryTypes].check_named, fresh_wait_s=0
     )
 
 

@@ -31,7 +31,7 @@ def receive_all(receiver: Receiver, *pieces: bytes) -> list[Message]:
     found = []
     for piece in pieces:
         receiver.feed(piece)
-        while (message := receiver.next()) is not None:
+        while (message := receiver.next_message()) is not None:
             found.append(message)
     return found
 

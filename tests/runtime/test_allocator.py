@@ -51,7 +51,7 @@ async def test_nothing_is_looked_for_where_the_process_has_not_grown(monkeypatch
     monkeypatch.setattr(allocator, "LOOK_EVERY_S", 0.001)
     monkeypatch.setattr(allocator, "GROWN_BYTES", 10)
     monkeypatch.setattr(allocator, "resident_bytes", lambda: occupied[0])
-    monkeypatch.setattr(allocator, "_trim", lambda: trimmed.append(occupied[0]))
+    monkeypatch.setattr(allocator, "give_back", lambda: trimmed.append(occupied[0]))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(allocator.keep_giving_back)
         await anyio.sleep(0.05)
@@ -70,7 +70,7 @@ async def test_it_is_looked_for_once_when_work_is_done(monkeypatch: pytest.Monke
     monkeypatch.setattr(allocator, "LOOK_EVERY_S", 0.001)
     monkeypatch.setattr(allocator, "resident_bytes", lambda: 100)
     monkeypatch.setattr(allocator, "process_time", lambda: worked[0])
-    monkeypatch.setattr(allocator, "_trim", lambda: trimmed.append(worked[0]))
+    monkeypatch.setattr(allocator, "give_back", lambda: trimmed.append(worked[0]))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(allocator.keep_giving_back)
         await anyio.sleep(0.02)

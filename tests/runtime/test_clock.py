@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.runtime.clock import SystemClock, next_hlc, uuid7
+from omegad.runtime.clock import Clock, next_hlc, uuid7
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import parse_time, rfc3339
 from tests.builders import START_US, FakeClock
@@ -26,7 +26,7 @@ def test_identifiers_are_in_the_order_of_their_time_and_never_the_same() -> None
     clock = FakeClock()
     found = [uuid7(clock) for _ in range(500)]
     assert found == sorted(found)
-    assert len({uuid7(SystemClock()) for _ in range(5_000)}) == 5_000
+    assert len({uuid7(Clock()) for _ in range(5_000)}) == 5_000
 
 
 @given(st.lists(st.integers(0, 2**50), min_size=1))
@@ -41,7 +41,7 @@ def test_the_hybrid_clock_never_stands_still_and_follows_the_wall_clock(times: l
 
 
 def test_the_machines_clock_is_in_microseconds() -> None:
-    clock = SystemClock()
+    clock = Clock()
     assert abs(clock.now_us() - time.time() * 1e6) < 5e6
     assert -14 * 60 <= clock.tz_offset_minutes() <= 14 * 60
     assert 0 <= clock.random_bits(3) < 8

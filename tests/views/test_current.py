@@ -14,7 +14,7 @@ import pytest
 import projections
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
-from omegad.log.checkpoint import Checkpoint
+from omegad.log.checkpoint import Checkpoint, failed
 from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
 from omegad.log.projection import Projection
@@ -31,11 +31,14 @@ from omegad.runtime.errors import (
 from omegad.storage.driver import Connection
 from omegad.views import current, generation, log_check
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.building import Order, RebuiltView
+from omegad.views.building import Order
 from omegad.views.current import Views
+from omegad.views.workers import Work
 from tests.builders import (
     PATIENCE_S,
     FakeClock,
+    T,
+    WorkersHere,
     append,
     contradicted,
     deleted,
@@ -200,11 +203,17 @@ async def test_views_that_show_nothing_of_a_long_log_are_built_beside(
     async with running_log(tmp_path / "log.db", clock) as log:
         await fill(log, 60)
 
-        async def full(_order: Order, _tell: Progress) -> dict[str, RebuiltView]:
-            raise StorageFull
+        genuine = WorkersHere.done
 
+        async def full(self: WorkersHere, work: Work, answer: type[T], tell: Progress) -> T:
+            if isinstance(work, Order):
+                raise StorageFull
+            return await genuine(self, work, answer, tell)
+
+        if fails:
+            monkeypatch.setattr(WorkersHere, "done", full)
         async with opened_views(tmp_path, log, projections.ALL) as views, anyio.create_task_group() as tasks:
-            first, views.workers = views.file, views.workers._replace(build=full) if fails else views.workers
+            first = views.file
             tasks.start_soon(views.run)
             with anyio.fail_after(PATIENCE_S):
                 found = await views.at(
@@ -375,11 +384,11 @@ async def test_an_earlier_version_is_replaced_when_there_is_room_and_a_failure_i
     ):
         await until(lambda: len(attempts) == 3 and not views.rebuilding)
         await append(log, queried(text="bad"))
-        await until(lambda: views.driver.failure(["a"]))
+        await until(lambda: failed(views.driver.checkpoints, ["a"]))
     async with views_of(tmp_path, clock, [counter("a", version=3, poison="bad"), counter("b")]) as (_, views):
         await until(lambda: not views.rebuilding)
-        failed = views.checkpoints["a"]
-        assert (failed.version, failed.position, failed.failed_position) == (3, 600, 601)
+        left = views.checkpoints["a"]
+        assert (left.version, left.position, left.failed_position) == (3, 600, 601)
         assert views.checkpoints["b"].position == 601
 
 

@@ -14,7 +14,7 @@ import pytest
 import projections
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
-from omegad.log.checkpoint import Checkpoint
+from omegad.log.checkpoint import Checkpoint, failed
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -24,7 +24,7 @@ from omegad.runtime.errors import StorageFull, ViewFailed
 from omegad.search.events import MemoryQueried
 from omegad.session.events import ToolCalled
 from omegad.storage.driver import Connection
-from omegad.views import checkpoints
+from omegad.views import generation
 from omegad.views.applying import Lookup
 from omegad.views.current import Views
 from tests.builders import (
@@ -125,8 +125,8 @@ async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(
         await views.wait_for(20, ["well"])
         assert await ids(views, "well") == list(range(1, 21))
         assert await ids(views, "sick") == list(range(1, 7))
-        failed = views.driver.checkpoints["sick"]
-        assert (failed.position, failed.failed_position, failed.error) == (
+        left = views.driver.checkpoints["sick"]
+        assert (left.position, left.failed_position, left.error) == (
             6,
             7,
             "ZeroDivisionError: poisoned",
@@ -151,9 +151,9 @@ async def test_a_row_that_is_refused_takes_back_no_more_than_its_own_event(
         )
         await views.wait_for(11, ["well"])
         assert await ids(views, "sick") == list(range(1, 7))
-        failed = views.driver.checkpoints["sick"]
-        assert (failed.position, failed.failed_position) == (6, 7)
-        assert "NOT NULL" in (failed.error or "")
+        left = views.driver.checkpoints["sick"]
+        assert (left.position, left.failed_position) == (6, 7)
+        assert "NOT NULL" in (left.error or "")
 
 
 async def test_when_every_projection_has_failed_the_service_still_answers(
@@ -164,7 +164,11 @@ async def test_when_every_projection_has_failed_the_service_still_answers(
             tmp_path, clock, [counter("sick", poison="bad"), counter("ill", poison="bad")]
         ) as (log, views):
             await append(log, queried(text="bad"))
-            await until(lambda: views.driver.failure(["sick"]) and views.driver.failure(["ill"]))
+            await until(
+                lambda: (
+                    failed(views.driver.checkpoints, ["sick"]) and failed(views.driver.checkpoints, ["ill"])
+                )
+            )
             await append(log, queried())
             assert log.head == 2
 
@@ -185,11 +189,11 @@ async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_nou
         await log.drain()
     async with views_of(tmp_path, clock, both) as (log, views):
         await views.wait_for(3, ["tool"])
-        await until(lambda: views.driver.failure(["memory"]))
-        failed = views.driver.checkpoints["memory"]
-        assert (failed.position, failed.failed_position) == (1, 2)
-        assert failed.error
-        assert "memory.merged@1 cannot be read by this version" in failed.error
+        await until(lambda: failed(views.driver.checkpoints, ["memory"]))
+        left = views.driver.checkpoints["memory"]
+        assert (left.position, left.failed_position) == (1, 2)
+        assert left.error
+        assert "memory.merged@1 cannot be read by this version" in left.error
         assert await ids(views, "tool") == [3]
 
 
@@ -284,14 +288,14 @@ async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(
 ) -> None:
     monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
     async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
-        genuine, fails = checkpoints.move, [True]
+        genuine, fails = generation.move_checkpoints, [True]
 
         def move(connection: Connection, reached: Iterable[Checkpoint]) -> None:
             if fails:
                 raise StorageFull
             genuine(connection, reached)
 
-        monkeypatch.setattr(checkpoints, "move", move)
+        monkeypatch.setattr(generation, "move_checkpoints", move)
         await append(log, queried(), queried())
         await until(lambda: views.driver.trouble)
         assert await ids(views, "a") == await ids(views, "b") == []
@@ -309,7 +313,7 @@ async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(
             await asyncio.sleep(delay / 1_000)
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await views.wait_for(log.head, ["a"])
-        assert views.driver.failure(["a"]) is None
+        assert failed(views.driver.checkpoints, ["a"]) is None
         assert await ids(views, "a") == list(range(1, log.head + 1))
 
 
@@ -327,7 +331,7 @@ async def test_a_full_disk_is_waited_out(
         await append(log, *[queried()] * 2_000)
         await until(lambda: views.driver.trouble)
         assert "full" in (views.driver.trouble or "")
-        assert views.driver.failure(["a"]) is None
+        assert failed(views.driver.checkpoints, ["a"]) is None
         await writer.run(lambda c: c.execute("PRAGMA max_page_count=100000").fetchall())
         await views.wait_for(2_000, ["a"])
         assert await ids(views, "a") == list(range(1, 2_001))

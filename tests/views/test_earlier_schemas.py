@@ -16,7 +16,7 @@ from omegad.session import sql
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
-from omegad.views import checkpoints, generation
+from omegad.views import generation
 from projections import audit, vectors
 from tests.builders import PATIENCE_S, FakeClock, rows, served, until
 
@@ -86,7 +86,7 @@ def test_schemas_that_serve_are_known_by_their_digests() -> None:
 def _made_earlier(file: Path) -> None:
     """Put the rows of a file of views into the tables of earlier versions."""
     with closing(open_writer(file, durable=False)) as connection, writing(connection):
-        found = checkpoints.load(connection)
+        found = generation.load_checkpoints(connection)
         connection.execute("DROP VIEW memories_vec")
         for earlier in EARLIER:
             stands = found[earlier.NAME]

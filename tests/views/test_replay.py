@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omegad.storage.database import open_reader, open_writer
 from omegad.storage.driver import Connection
-from omegad.views import replay
+from omegad.views import building
 
 SELECT = "SELECT id, vector FROM v ORDER BY id"
 MEBIBYTE = 1024 * 1024
@@ -38,7 +38,7 @@ def write(path: Path, numbers: Numbers) -> Connection:
 
 def apart(folder: Path, ours: Numbers, theirs: Numbers) -> tuple[int, int]:
     with closing(write(folder / "a.db", ours)) as mine, closing(write(folder / "b.db", theirs)) as other:
-        return replay._apart(mine, other, SELECT)
+        return building._apart(mine, other, SELECT)
 
 
 _numbers = st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0, None]))
@@ -70,7 +70,7 @@ def test_many_vectors_are_compared_in_little_memory(tmp_path: Path) -> None:
     ):
         tracemalloc.start()
         try:
-            assert replay._apart(mine, other, SELECT) == (0, 0)
+            assert building._apart(mine, other, SELECT) == (0, 0)
             assert tracemalloc.get_traced_memory()[1] < MEBIBYTE
         finally:
             tracemalloc.stop()

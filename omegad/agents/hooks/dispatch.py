@@ -168,14 +168,12 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
     # The same push may be tried again at once, and each time counts that is not known by its tool's use.
     is_push = hook.kind == "push" or (bool(command.pushes) and hook.tool_use_id is None)
+    said = msgspec.json.encode((*hook.said, delivery_id if is_push else None))
     found = PreparedHook(
         hook=hook,
-        delivery=Delivery(
-            delivery_id=delivery_id,
-            digest=services.digest(msgspec.json.encode((*hook.said, delivery_id if is_push else None))).hex(),
-        ),
+        delivery=Delivery(delivery_id=delivery_id, digest=services.digests.of(said).hex()),
         own_call=(
-            None if own is None else Delivery(delivery_id=delivery_id, digest=services.digest(own).hex())
+            None if own is None else Delivery(delivery_id=delivery_id, digest=services.digests.of(own).hex())
         ),
         project=project,
         occurred_at=occurred_at,

@@ -16,14 +16,14 @@ import msgspec
 
 from omegad.catalog.events import CODEC
 from omegad.edge.transfer.log_file import Progress, open_log, require
-from omegad.log import chain, dead_letters, erasure, mending, reading, schema
+from omegad.log import appending, chain, dead_letters, erasure, mending, reading
 from omegad.log.codec import tag_of
 from omegad.log.dead_letters import DeadLetter
 from omegad.log.erasure import PayloadErased
 from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.log.verifying import ChainCheck
-from omegad.runtime.clock import SystemClock
+from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import Json
 from omegad.storage.database import leave_wal, open_writer, translated
@@ -150,7 +150,7 @@ def make_log(lines: IO[bytes], target: Path, progress: Progress) -> Header:
             hint="install a newer omegad",
         )
     with translated(), closing(open_writer(target, durable=False)) as connection:
-        schema.create(connection, SystemClock(), Inline(()))
+        appending.create(connection, Clock(), Inline(()))
         making = _Making(connection, header)
         while part := list(islice(numbered, LINES_AT_ONCE)):
             making.add(part)
