@@ -68,12 +68,12 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     if isinstance(tool_input, str):
         tool_input = _read(tool_input.encode())
     mode = mode_of(home)
+    folder = str(_first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/"))  # of the session
     found = (
-        _pushes(said, tool_input)
+        _pushes(said, tool_input, folder)
         if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict)
         else []
     )
-    folder = _folder(said)
     if not found:
         return Guarded(payload)
     from omegad.agents.push_guard.checking import check
@@ -196,13 +196,7 @@ def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON
         return json.loads(flattened(mended(payload)), parse_int=float)
 
 
-def _folder(said: dict[str, Any]) -> str:
-    """Return the folder of the session."""
-    return str(_first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/"))
-
-
-def _pushes(said: dict[str, Any], tool_input: dict[str, object]) -> list[Push]:
-    folder = _folder(said)
+def _pushes(said: dict[str, Any], tool_input: dict[str, object], folder: str) -> list[Push]:
     inner = _first(tool_input, "workdir", "working_directory", "cwd", "directory", "dir_path")
     folder = join(folder, inner) if isinstance(inner, str) else folder
     command = _first(tool_input, "command", "cmd")

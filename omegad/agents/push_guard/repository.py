@@ -214,9 +214,8 @@ class Repository:
                 f"it is to be reached by a program that this repository names, {program}, and nobody has"
                 " agreed to that yet"
             )
-        urls = self._urls(remote)
         found = list[dict[str, str]]()
-        for url in urls[:ADDRESSES_MAX]:
+        for url in self._urls(remote)[:ADDRESSES_MAX]:
             address = address_of(url, self.top)
             if address is None:
                 return "its address has git run a program, and nobody has agreed to that yet"
