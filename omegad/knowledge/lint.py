@@ -145,9 +145,11 @@ WITH vain AS (
     SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0)
       WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
 )
-SELECT v.asked, count(*), max(v.id) FROM vain AS v LEFT JOIN answered AS a USING (asked)
+-- A tool that finds nothing in its project asks all of them at once: that is one question.
+SELECT v.asked, max(count(v.project), count(*) - count(v.project)) AS times, max(v.id)
+FROM vain AS v LEFT JOIN answered AS a USING (asked)
 WHERE v.id > coalesce(a.latest, 0) AND {_undismissed("asked_in_vain", "v.asked")}
-GROUP BY 1 HAVING count(*) >= {VAIN_MIN} ORDER BY 2 DESC, 3
+GROUP BY 1 HAVING times >= {VAIN_MIN} ORDER BY 2 DESC, 3
 """
 _SPARSE = f"""
 SELECT m.entity_id, count(*) FROM memories AS m WHERE {_KNOWN} AND m.entity_id IS NOT NULL

@@ -23,7 +23,7 @@ from omegad.runtime.config import Config
 from omegad.session.habits import Habit
 from omegad.storage.driver import Connection
 from projections import conversations, dismissals, edges, feedback, memories, retrievals, theses
-from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
+from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes, until
 from tests.builders import (
     START_US,
     contradicted,
@@ -139,6 +139,30 @@ def test_where_nothing_was_ever_kept_nothing_is_asked_in_vain() -> None:
     connection.execute("UPDATE retrieval_queries SET project = 'nowhere'")
     assert examine(connection, LATE_US, TYPES).findings == []
     connection.close()
+
+
+def test_a_question_that_a_tool_asks_of_all_projects_as_well_is_asked_once() -> None:
+    connection = shown(*HEALTHY, *map(vain, range(4)))
+    connection.execute("UPDATE retrieval_queries SET project = NULL WHERE query_id IN ('vain-1', 'vain-3')")
+    (twice,) = examine(connection, LATE_US, TYPES).findings
+    assert "asked 2 times in vain" in twice.text
+    connection.execute("DELETE FROM retrieval_queries WHERE query_id IN ('vain-2', 'vain-3')")
+    assert examine(connection, LATE_US, TYPES).findings == []
+    connection.close()
+
+
+def test_one_call_of_omega_query_that_finds_nothing_was_asked_in_vain_once(daemon: Home) -> None:
+    daemon.call("memory.store", content="Billing runs on PostgreSQL 16", project="shop")
+    asked = {"query": "which font has the logo of zebras?"}
+
+    def vain_at_all() -> list[str]:
+        daemon.call("tools.call", name="omega_query", arguments=asked, session_id="s-1", project="shop")
+        until(daemon.caught_up)
+        found = daemon.call("lint.report")["findings"]
+        return [one["text"] for one in found if one["rule"] == "asked_in_vain"]
+
+    assert vain_at_all() == []
+    assert len(vain_at_all()) == 1
 
 
 def test_a_project_that_is_worked_on_without_decisions_is_a_gap() -> None:

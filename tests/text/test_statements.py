@@ -118,6 +118,14 @@ def test_what_a_person_announces_is_found_whatever_the_model_thinks(text: str, e
         "The helper is defined in the tests but never called anywhere",
         "The panel showed a spinner but nothing ever loaded in it",
         "forwarding it to the worker, never persisting to the log",
+        "I'd prefer if we could make the panel narrower",
+        "Going forward this should be how we name them",
+        "Please remember that for your next answers",
+        "For reference: this function lives in the templates",
+        "Rule: show the totals for each of those columns",
+        "They already agreed to begin with the survey",
+        "Remember, the file looks like this:\\",
+        'I decided to begin with the "export first.',
     ],
 )
 def test_what_asks_chooses_or_is_for_the_task_at_hand_announces_nothing(text: str) -> None:
@@ -187,3 +195,8 @@ def test_a_sentence_that_is_said_twice_counts_once() -> None:
         ("user_preference", PREFERENCE),
         ("decision", DECISION),
     ]
+
+
+def test_a_star_that_stands_alone_is_no_emphasis() -> None:
+    said = "I prefer * over _ for *emphasis* in **Markdown**."
+    assert [one.text for one in statements(said, "user")] == ["I prefer * over _ for emphasis in Markdown."]

@@ -57,6 +57,8 @@ VIEWS = ("memories", "retrievals", "upkeeps")
 
 USED_SESSIONS_MIN = 3
 """In how many sessions a memory has to be among the best of an answer to count as used."""
+USED_CONFIDENCE_MIN = 0.5
+"""How sure an answer is, by the score of its first, for what is among its best to count as used."""
 
 
 STALE_OF_EACH = 10
@@ -74,6 +76,7 @@ _PROVEN = f"""
 SELECT node_id, rating, sessions FROM (
     SELECT m.id, m.node_id, m.rating, (
         SELECT count(DISTINCT coalesce(r.session_id, substr(r.at, 1, 10))) FROM retrievals AS r
+        JOIN retrievals AS f ON f.id = r.id - r.rank + 1 AND f.score >= :confidence -- the answer's first
         WHERE r.memory_id = m.node_id AND r.how = 'query' AND r.rank <= :rank
           AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
     ) AS sessions
@@ -154,6 +157,7 @@ def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, 
     values = {
         "now_us": now_us,
         "rank": 3,
+        "confidence": USED_CONFIDENCE_MIN,
         "sessions": USED_SESSIONS_MIN,
         "limit": limit,
         "episodic": to_json(sorted(EPISODIC_TYPES)),

@@ -39,8 +39,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
             (?:\s(?:for|in|of|on)\ [\w\ ]{2,40})?
             (?:\s(?:is|are)(?:\ (?:that|to|always|never)\b|:)|\s?[:\u2013\u2014]|\s-)
           |i(?:\ (?:always|generally|really|strongly|much|usually|personally|also|still|do|would|'d))*
-            \ prefer\b
-          |(?:i'd|i\ would)\ (?:\w+\ )?(?:prefer|rather\ (?:you\ |we\ )?(?:always|never))\b
+            \ prefer\b(?!\ if\b)
+          |(?:i'd|i\ would)\ (?:\w+\ )?(?:prefer(?!\ if\b)|rather\ (?:you\ |we\ )?(?:always|never))\b
           |my\ (?:strong\ |personal\ |general\ )?preferences?
             (?:\s(?:is|are)\b|\s?:|\sfor\ [\w\ ]{2,40}\s(?:is|are)\b)
           |(?:always|never)\ (?!mind\b|been\b|seen\b|had\b|got\b|gets\b|was\b|said\b|tried\b|used\ to\b
@@ -53,7 +53,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "decision",
         r"""(?:(?:the|our|my|a|final|key|design|architecture|team)\ ){0,3}decision(?:\ (?:made|taken|log))?
             (?:\s(?:is|was)\b|\s?[:\u2013\u2014]|\s-)|decided:
-          |(?:we|i|the\ team|they)(?:'ve|\ have)?
+          |(?:we|i|the\ team)(?:'ve|\ have)?
             \ (?:(?:just|now|also|finally|already|all|both|today|yesterday|recently)\ )?
             (?:(?:decided|agreed|settled\ on|opted\ (?:for|to))\b
               |(?:chose|picked|went\ with)\b(?=.{2,120}\b(?:over|instead|because|since|rather|for|so)\b))
@@ -91,6 +91,8 @@ _PASSING = re.compile(
         |the\ (?:first|second|third|other|latter|former|previous|last)\ (?:one|option|version|design
           |approach|idea
           |layout|variant|solution|suggestion|proposal|choice|way)
+        |(?:each|all|any|both|some|most|none)\ of\ (?:those|these|them)
+        |this\ (?:function|method|file|line|error|bug|test|page|button)
         |(?:option|approach|variant|version|solution|choice|design)\ (?:[a-e]|\d|one|two|three)
         |(?:this|that|your)\ (?:one|option|version|design|approach|idea|layout|variant|solution
           |suggestion))\b""",
@@ -101,8 +103,12 @@ _FROM_NOW_ON = re.compile(
     r"\b(?:from now on|from here on|henceforth)\b(?!,? (?:\w+ )?(?:can|could|may|might)\b)", re.IGNORECASE
 )
 """What makes of anything a rule, wherever it stands."""
-_THAT = re.compile(r"\W*(?:it|that|this)\b", re.IGNORECASE)
+_THAT = re.compile(
+    r"\W*(?:it|that|this|these|those)\b(?!\ (?:project|repo|code|app|team|machine)\w*\b)", re.IGNORECASE
+)
 """What a rule is about that only the message before it says."""
+_FOR = re.compile(r"\s*for\s(?:your|my|the)\b", re.IGNORECASE)
+"""What says only for what something is to be remembered."""
 _QUESTION = re.compile(
     r"\W*(?:if|do|does|did|should|shall|can|could|would|will|is|are|what|how|why)\b", re.IGNORECASE
 )
@@ -162,7 +168,7 @@ def announced(sentence: str) -> tuple[str, str] | None:
     nothing that lasts beyond the task at hand.
     """
     spoken = _QUOTED.sub(lambda found: '"' + "_" * (len(found[0]) - 2) + '"', sentence)
-    if _PASSING.search(spoken):
+    if _PASSING.search(spoken) or sentence.count('"') % 2:  # of a quotation that was cut
         return None
     found = [
         (
@@ -189,7 +195,7 @@ def _is_meant(event_type: str, opening: str, rest: str) -> bool:
     needed = 1 if "prefer" in opening.lower() or event_type == "user_preference" else 2
     if len(_WORD.findall(rest)) < needed or _POINTS.match(rest.strip(" :,-\u2013\u2014").strip()):
         return False
-    if re.match(r"(?:always|never)\b", opening, re.IGNORECASE) and _THAT.match(rest):
+    if _FOR.match(rest) if event_type == "memory" else event_type != "lesson_learned" and _THAT.match(rest):
         return False
     if event_type != "memory" or (
         re.match(r"(?i)(?:make |note |reminder |memo )", opening) and "to" in opening

@@ -33,12 +33,12 @@ HEADINGS_MAX, ITEMS_MAX = 1, 15
 """How many headings and items of lists a message has that a person writes; what has more is a document."""
 _HANDED_ON = re.compile(
     r"\s*(?:this session is being continued from|base directory for this skill:|implement the following plan:"
-    r"|caveat: the messages below)",
+    r"|caveat: the messages below|<observed_from_primary_session>)",
     re.IGNORECASE,
 )
 """How a message begins that a host has put together."""
 _MARK = re.compile(r"\A\s{0,64}(?:[-*+•]|\d{1,3}[.)]|[✅❌⚠🎯🔧]\ufe0f?)\s{1,8}(?:\[[ xX]\]\s)?")
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*|\*(?!\w)")
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 _END = re.compile(r"(?<=[.!?])[\"')*_`]{0,3}\s{1,4}(?=[\"'(*_`]{0,3}[A-Z0-9`])")
 _IS_SPOKEN = re.compile(r"[A-Za-z']{2,}")
 
@@ -51,7 +51,7 @@ def sentences(
     """
     for line in _said(text):
         for part in _END.split(_MARK.sub("", line)):
-            sentence = " ".join(_EMPHASIS.sub("", part).replace("\u2019", "'").split())
+            sentence = " ".join(_EMPHASIS.sub("", part).replace("\u2019", "'").split()).rstrip(" \\")
             if (
                 len(sentence) in characters
                 and not (sentence[0] in "\"“'" and sentence.rstrip(".,")[-1] in "\"”'")  # a quotation

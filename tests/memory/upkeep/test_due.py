@@ -94,6 +94,15 @@ def test_what_three_sessions_found_among_the_best_is_proven(views: Shown) -> Non
     assert proven(views) == ()
 
 
+def test_what_unsure_answers_brought_is_not_proven(views: Shown) -> None:
+    """An answer that is likely none shows the best of what there is, which says nothing of its use."""
+    views.store("captured", on_probation=True)
+    for session_id in ("s-1", "s-2", "s-3"):
+        unsure = queried(("other", 0.27), ("captured", 0.2), query_id=f"q{views.position}", at=START_US)
+        views.show(unsure, session_id=session_id)
+    assert proven(views) == ()
+
+
 def test_queries_that_name_no_session_count_once_a_day(views: Shown) -> None:
     views.store("captured", on_probation=True)
     for day in (0, 0, 0, 1, 1):
