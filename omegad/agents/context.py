@@ -223,9 +223,8 @@ def _cut(text: str, most: int) -> str:
     )
 
 
-async def prepare(services: Services, query: AssembleContext, context: RequestContext) -> PreparedContext:
+async def prepare(services: Services, query: AssembleContext, _context: RequestContext) -> PreparedContext:
     """Embed what it is about."""
-    del context
     return PreparedContext(
         await services.embed_question(query.query) if query.query else None, services[MemoryTypes]
     )

@@ -175,8 +175,7 @@ class HookArrivals:
 
     async def _stopped(self, services: Services) -> list[Stopped]:
         found = list[Stopped]()
-        resumed_us = round(pausing.ended(self._home) * 1e6)
-        last = partial(_last, resumed_us=resumed_us)
+        last = partial(_last, resumed_us=round(pausing.ended(self._home) * 1e6))
         for host, (since_us, now_us, calling) in (
             await services.look(last, at_least=services.head, names=VIEWS, wait_s=LOOK_S)
         ).items():
@@ -227,10 +226,9 @@ def _prompted(home: str, root: str, since_us: int, now_us: int) -> list[tuple[st
     """Return the sessions whose transcripts hold a prompt since a moment that was answered, and when that
     was; those of paused folders are left out.
     """
-    written = sorted(_written(root, since_us), reverse=True)[:READ_MAX]
     return [
         (session_id, at_us)
-        for _, path, session_id in written
+        for _, path, session_id in sorted(_written(root, since_us), reverse=True)[:READ_MAX]
         if (at_us := _last_prompt(home, path)) is not None and since_us < at_us <= now_us
     ]
 

@@ -165,6 +165,5 @@ def _is_told(method: Method, request: msgspec.Struct, answer: object) -> bool:
     )
 
 
-def _told(event: NewEvent, state: DecisionState, now_us: int) -> Decision:
-    del state, now_us
+def _told(event: NewEvent, _state: DecisionState, _now_us: int) -> Decision:
     return Decision(events=(event,), answer=Acknowledged())

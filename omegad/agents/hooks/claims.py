@@ -230,9 +230,8 @@ def _as_events(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tup
     )
 
 
-def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+def news(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
     """Tell what became of claims, in some lines."""
-    del now_us
     found, lines = state[Claims].news(prepared.hook.session_id), list[str]()
     for (how, detail), group in islice(groupby(found, lambda one: (one.how, one.detail)), NEWS_MAX):
         about = in_parentheses(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)

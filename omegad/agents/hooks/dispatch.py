@@ -332,17 +332,15 @@ def _denied(
     )
 
 
-def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+def _skills(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
     """Tell what became of lessons about skills."""
-    del now_us
     outcomes = state[Skills].untold(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
     lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
     return Notice(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Notice()
 
 
-def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+def _reminders(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
     """Tell the reminders that are due; what was told meanwhile is not told again."""
-    del now_us
     moment, untold = (
         prepared.told.moment,
         [line for line in prepared.told.due if not state[Reminders].is_told(line.source)],
@@ -359,9 +357,8 @@ def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Not
     return Notice([surfacing.reminding(prepared.project, untold)], (event,))
 
 
-def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+def _memories(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
     """Tell memories; what was told meanwhile is not told again."""
-    del now_us
     shown, session_id = prepared.told.shown, prepared.hook.session_id
     if shown is None or (
         shown.how in {"edit", "file"}

@@ -83,8 +83,7 @@ class _Held(NamedTuple):
     has_been: bool
 
 
-def _held(connection: Connection, moment: Moment, *, hook: Hook, place: Location) -> list[_Held]:
-    del moment
+def _held(connection: Connection, _moment: Moment, *, hook: Hook, place: Location) -> list[_Held]:
     repository, found = redact_name(place.repository), list[_Held]()
     asked = {"repository": repository, "worktree": redact_name(place.worktree), "session": hook.session_id}
     for holder, worktree, name, has_been, is_branch in connection.execute(_HELD, asked):
@@ -96,9 +95,13 @@ def _held(connection: Connection, moment: Moment, *, hook: Hook, place: Location
 
 
 def _unexcused(
-    connection: Connection, moment: Moment, *, hook: Hook, changes: Sequence[tuple[_Held, int]], since_us: int
+    connection: Connection,
+    _moment: Moment,
+    *,
+    hook: Hook,
+    changes: Sequence[tuple[_Held, int]],
+    since_us: int,
 ) -> list[Target]:
-    del moment
     found = []
     for one, at_us in changes:
         asked = {"session": hook.session_id, "holder": one.holder, "name": one.target.name, "path": one.path}

@@ -144,12 +144,9 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
 
 def is_due(connection: Connection, hook: Hook) -> bool:
     """Say whether an edit comes late enough in its session to be reminded of what may bear on it."""
-    return hook.kind != "before_tool" or calls(connection, hook.session_id) >= CALLS_MIN
-
-
-def calls(connection: Connection, session_id: str) -> int:
-    """Return how many tool calls of a session the views show."""
-    return int(connection.execute(_CALLS, (session_id,)).fetchone()[0])
+    return hook.kind != "before_tool" or (
+        connection.execute(_CALLS, (hook.session_id,)).fetchone()[0] >= CALLS_MIN
+    )
 
 
 def found(

@@ -9,9 +9,8 @@ from omegad.log.decision import DecisionState
 from omegad.text.quoting import name
 
 
-def guarded(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+def guarded(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
     """Tell a session of the tasks of its project; where that is all, once."""
-    del now_us
     hook, mode, tasks = prepared.hook, prepared.tasks, state[Tasks]
     if mode == "off" or hook.kind != "before_tool" or not hook.files or prepared.project is None:
         return Notice()

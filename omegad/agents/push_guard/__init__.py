@@ -12,7 +12,7 @@ import time
 from os.path import join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omegad.agents.push_guard.commands import Push, pushes, pushes_of_words
+from omegad.agents.push_guard.commands import Push, pushes
 from omegad.runtime.json_text import flattened, mended
 
 if TYPE_CHECKING:
@@ -200,11 +200,9 @@ def _pushes(said: dict[str, Any], tool_input: dict[str, object], folder: str) ->
     inner = _first(tool_input, "workdir", "working_directory", "cwd", "directory", "dir_path")
     folder = join(folder, inner) if isinstance(inner, str) else folder
     command = _first(tool_input, "command", "cmd")
-    if _first(said, "tool_name", "toolName") == "apply_patch":
+    if _first(said, "tool_name", "toolName") == "apply_patch" or not isinstance(command, str | list):
         return []
-    if isinstance(command, list):
-        return pushes_of_words(list(map(str, command)), folder)[:PUSHES_MAX]
-    return pushes(command, folder)[:PUSHES_MAX] if isinstance(command, str) else []
+    return pushes(command if isinstance(command, str) else list(map(str, command)), folder)[:PUSHES_MAX]
 
 
 def _verdicts(checked: "list[Checked]", mode: str) -> bytes:

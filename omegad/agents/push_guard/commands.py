@@ -127,11 +127,11 @@ class _State:
         self.away = list[str]()  # what is moved or removed
 
 
-def pushes(command: str, folder: str) -> list[Push]:
-    """Return the pushes that a line of shell runs in *folder*, as far as they can be seen in it; of one
-    that is too long, none.
+def pushes(command: str | list[str], folder: str) -> list[Push]:
+    """Return the pushes that a line of shell, or a command that is given as its words, runs in *folder*, as
+    far as they can be seen in it; of a line that is too long, none.
     """
-    return list(_in_line(command, _State(folder, 0))) if len(command) <= COMMAND_CHARACTERS_MAX else []
+    return _seen(command, _State(folder, 0))
 
 
 def taken_away(command: str | list[str], folder: str) -> list[str]:
@@ -139,16 +139,15 @@ def taken_away(command: str | list[str], folder: str) -> list[str]:
     seen in it; some may be patterns.
     """
     state = _State(folder, 0)
-    if isinstance(command, list):
-        list(_in_command(list(command), state))
-    elif len(command) <= COMMAND_CHARACTERS_MAX:
-        list(_in_line(command, state))
+    _seen(command, state)
     return state.away
 
 
-def pushes_of_words(words: list[str], folder: str) -> list[Push]:
-    """Return the pushes of a command that is given as a list of words."""
-    return list(_in_command(list(words), _State(folder, 0)))
+def _seen(command: str | list[str], state: _State) -> list[Push]:
+    """Return the pushes of a command, which is a line or the list of its words."""
+    if isinstance(command, list):
+        return list(_in_command(list(command), state))
+    return list(_in_line(command, state)) if len(command) <= COMMAND_CHARACTERS_MAX else []
 
 
 def _in_line(command: str, state: _State) -> Iterator[Push]:

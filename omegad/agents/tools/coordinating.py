@@ -227,8 +227,7 @@ async def _send(session: Session, given: Coord) -> Reply:
     return Reply(f"sent to {sent.to_session or session.project}", {"id": sent.message_id})
 
 
-async def _inbox(session: Session, given: Coord) -> Reply:
-    del given
+async def _inbox(session: Session, _given: Coord) -> Reply:
     who = session.itself
     await session.ask("message.receive", session_id=who, project=session.project)
     page = await session.ask("message.list", session_id=who, project=session.project, limit=SHOWN_MAX)

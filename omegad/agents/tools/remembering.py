@@ -142,9 +142,8 @@ async def checkpoint(session: Session, given: Checkpoint) -> Reply:
     )
 
 
-async def profile(session: Session, given: Profile) -> Reply:
+async def profile(session: Session, _given: Profile) -> Reply:
     """Show the facts of the profile and what is preferred everywhere."""
-    del given
     facts = (await session.ask("profile.get")).facts
     page = await session.ask("memory.list", event_types=("user_preference",), limit=SEEN_MAX)
     found = [brief(memory) for memory in page.memories if memory.project is None][:PREFERENCES_MAX]

@@ -83,7 +83,9 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
     )
     answer = ask(sockets(home), params + payload + asked, deadline) if wait_s else None
     if answer is not None and is_unread(answer):
-        payload = readable(payload)
+        from omegad.runtime.json_text import flattened
+
+        payload = flattened(payload)  # as much of it as can be read
         answer = ask(sockets(home), params + payload + asked, deadline)
     if answer is None or is_kept:
         if not is_paused and not keeps_off(home, payload):
@@ -118,13 +120,6 @@ def public(data: bytes) -> bytes:
 def is_unread(answer: bytes) -> bool:
     """Say whether it is an answer to what the daemon can never read."""
     return b'"result"' not in answer and any(code in answer for code in UNREADABLE)
-
-
-def readable(payload: bytes) -> bytes:
-    """Return as much of a payload as can be read, for a daemon that could not read it."""
-    from omegad.runtime.json_text import flattened
-
-    return flattened(payload)
 
 
 def guard(

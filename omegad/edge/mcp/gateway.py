@@ -33,8 +33,7 @@ Context = ServerRequestContext[dict[str, object]]
 def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, object]]:
     """Return the server of the SDK, which asks *session_of* whose each request is."""
 
-    async def list_tools(context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
-        del params
+    async def list_tools(context: Context, _params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
         return await session_of(context).list_tools(context)
 
     async def call_tool(context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:

@@ -349,10 +349,8 @@ class Bridge:
         assert self._daemon
         try:
             sent = self._daemon.send(self._outgoing[:CHUNK], socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return
         except OSError:
-            return  # it may have said why, which is read first
+            return  # it takes no more now, or may have said why, which is read first
         del self._outgoing[:sent]
 
     def _receive(self) -> None:
