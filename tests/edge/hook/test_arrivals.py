@@ -110,6 +110,7 @@ def test_an_agent_without_hooks_is_told_by_the_tool_that_welcomes_it(home: Home,
         return "hooks of Claude Code stopped arriving" in told
 
     until(is_told)
+    until(lambda: any(one["data"].get("how") == "warning" for one in home.events()))  # said behind the answer
     assert not any(is_told() for _ in range(3))
 
 

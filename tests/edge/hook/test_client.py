@@ -105,7 +105,7 @@ def test_behind_what_waits_in_the_spool_questions_alone_are_asked(
 
 
 def test_a_daemon_whose_home_is_removed_takes_in_nothing_for_the_next_one(daemon: Home) -> None:
-    shutil.rmtree(daemon.path)
+    shutil.rmtree(daemon.path.rename(daemon.path.with_name("gone")))  # while it may make files in it
     fire(daemon, "Stop")
     assert daemon.process.wait(PATIENCE_S) == 0
     daemon.start()
