@@ -6,6 +6,7 @@ a hop per statement.
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -111,10 +112,14 @@ def leave_wal(connection: Connection) -> None:
 
 
 def open_scratch() -> Connection:
-    """Open a private database of no name, which grows onto the disk where it is large and is gone when it
-    is closed.
+    """Open a private database, which grows onto the disk where it is large and is gone when it is closed.
+
+    One of no name would stay in memory where SQLite is built with TEMP_STORE=3.
     """
-    return _open("", "journal_mode=MEMORY")
+    with tempfile.TemporaryDirectory(prefix="omegad-") as folder:
+        return _open(
+            Path(folder) / "scratch.db", "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "synchronous=OFF"
+        )
 
 
 _PRAGMAS = (

@@ -18,6 +18,7 @@ from omegad.storage.database import open_reader, open_writer
 from omegad.storage.searching import holding
 from omegad.storage.transaction import snapshot
 from omegad.storage.wiping import wipe
+from tests.forking import ROOT
 
 SAID = b"the door opens with 4711 0815"
 
@@ -50,6 +51,68 @@ def test_nothing_is_left_of_what_was_deleted_without_care(
     assert writer.execute("SELECT text FROM said").fetchall() == [("else",)]
     reader.close()
     writer.close()
+
+
+GROWN = """
+import os, re, resource, sys
+from pathlib import Path
+
+from omegad.storage import database, wiping
+
+def peak():
+    status = Path("/proc/self/status")  # on Linux getrusage also counts what started the process
+    if status.exists():
+        return int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+path = Path(sys.argv[1])
+writer = database.open_writer(path, durable=False)
+writer.execute("CREATE TABLE said (bytes BLOB)")
+writer.executemany("INSERT INTO said VALUES (?)", ((os.urandom(2_000),) for _ in range(20_000)))
+before = peak()
+wiping.wipe(writer, path, [])
+scratch = database.open_scratch()
+scratch.execute("CREATE TABLE said AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000)"
+                " SELECT randomblob(2000) AS bytes FROM n")
+print((peak() - before) / path.stat().st_size)
+"""
+
+
+def test_neither_a_file_that_is_written_anew_nor_a_scratch_one_is_held_in_memory(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GROWN, str(tmp_path / "a.db")], capture_output=True, check=True, cwd=ROOT
+    )
+    assert float(done.stdout) < 0.5, done.stdout  # of its size; VACUUM takes all of it
+    assert {path.name for path in tmp_path.iterdir()} <= {"a.db", "a.db-wal", "a.db-shm"}
+
+
+def test_what_a_killed_wipe_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    writer = open_writer(path, durable=False)
+    writer.execute("CREATE TABLE said (text TEXT)")
+    (tmp_path / f"a.db{wiping.UNFINISHED}").write_bytes(SAID)
+    wipe(writer, path, [SAID])
+    assert holding(tmp_path.iterdir(), [SAID]) == {}
+    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    writer.close()
+
+
+def test_who_writes_to_the_file_meanwhile_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    writer, other = open_writer(path, durable=False), open_writer(path, durable=False)
+    writer.execute("CREATE TABLE said (text TEXT)")
+    writer.execute("PRAGMA busy_timeout=50")
+    monkeypatch.setattr(wiping, "truncate", lambda *_: True)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageBusy):
+        wipe(writer, path, [])
+    other.execute("ROLLBACK")
+    wipe(writer, path, [])
+    assert list(tmp_path.glob(f"*{wiping.UNFINISHED}*")) == []
+    writer.close()
+    other.close()
 
 
 def test_a_file_that_cannot_be_read_may_hold_anything(
