@@ -66,6 +66,7 @@ from omegad.runtime.steadiness import Steadiness
 from omegad.session.capture import Capture
 from omegad.session.deliveries import DeliveriesExpiry
 from omegad.session.liveness import Liveness
+from omegad.storage.database import let_go_of_pages
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
 from omegad.text.ingestion import noise, tagging
@@ -315,7 +316,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
             "clock": services.steadiness.run,
             "signals": partial(_signals, daemon, paths),
             "watchdog": partial(supervisor.keep_alive, services.log.writer_answers),
-            "memory": allocator.keep_giving_back,
+            "memory": partial(allocator.keep_giving_back, let_go_of_pages),
             "home": partial(_leave_with_home, daemon),
         }
         for name, run_part in parts.items():

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from time import process_time
@@ -47,8 +47,9 @@ def give_back() -> None:
         malloc_trim(0)
 
 
-async def keep_giving_back() -> None:
-    """Return freed memory to the system when the process has grown, and when it has done its work, for ever.
+async def keep_giving_back(let_go: Callable[[], Awaitable[object]]) -> None:
+    """Return freed memory to the system when the process has grown, and when it has done its work, for ever:
+    then what *let_go* frees, too, which is kept at hand for more of the same work.
 
     The library does so itself only at the end of the heap, and much is freed between what stays.
     """
@@ -59,6 +60,8 @@ async def keep_giving_back() -> None:
         just_worked_s, worked_until_s = process_time() - worked_until_s, process_time()
         worked_s += just_worked_s
         is_done = worked_s > WORKED_S and just_worked_s < IDLE_SHARE * LOOK_EVERY_S
+        if is_done:
+            await let_go()
         if is_done or resident_bytes() >= least + GROWN_BYTES:
             await to_thread.run_sync(give_back)
             least, worked_s, worked_until_s = resident_bytes(), 0.0, process_time()

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakSet
 
 import aiosqlite
 import anyio
@@ -147,6 +148,9 @@ def _open(path: Path | str, *pragmas: str) -> Connection:
     return connection
 
 
+_databases: WeakSet["Database"] = WeakSet()
+
+
 class Database(aiosqlite.Connection):
     """A connection on a thread of its own, to which whole pieces of work are handed."""
 
@@ -155,6 +159,7 @@ class Database(aiosqlite.Connection):
         errors tell of the *file*.
         """
         super().__init__(connector, iter_chunk_size=64)
+        _databases.add(self)
         self._thread.daemon = True
         self._file = file
 
@@ -206,3 +211,10 @@ class Database(aiosqlite.Connection):
         """
         if self._connection is not None:
             self._connection.interrupt()
+
+
+async def let_go_of_pages() -> None:
+    """Have every open connection free the pages that it keeps at hand, which the system has as well."""
+    for database in tuple(_databases):
+        with suppress(errors.OmegadError):  # it has been closed, or its file fails: who reads it is told
+            await database.run(lambda connection: connection.execute("PRAGMA shrink_memory").close())

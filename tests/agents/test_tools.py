@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from omegad.agents.tools.tool import NOTHING_SHOWN
 from omegad.runtime.config import Config, Paths
 from omegad.text.quoting import FENCE
 from tests.builders import START_US, Caller, FakeClock, Served, served
@@ -475,3 +476,16 @@ async def test_what_goes_wrong_is_an_answer_that_says_what_to_do(
         assert says in text
         assert "What to do" in text
         assert "memory." not in text.replace("memory.list", "")
+
+
+async def test_a_thesis_is_shown_whose_evidence_has_nothing_that_can_be_shown(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with agents(paths, clock) as (it, agent):
+        stated = await agent.call("omega_thesis", action="state", statement="Exports need an index")
+        seen = await it.caller.call("memory.store", content="\u200b\u2060", event_type="memory")
+        await it.caller.call(
+            "thesis.evidence", thesis_id=stated["thesis_id"], memory_id=seen["memory_id"], side="for"
+        )
+        shown = await agent.call("omega_thesis", action="get", thesis_id=stated["thesis_id"])
+        assert [one["content"] for one in shown["evidence"]] == [NOTHING_SHOWN]

@@ -3,8 +3,10 @@
 import ctypes
 import subprocess
 import sys
+from unittest.mock import AsyncMock
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from omegad.runtime import allocator
@@ -17,6 +19,7 @@ PATIENCE_S = 60.0
 
 GIVES_BACK = f"""
 import anyio
+import anyio.lowlevel
 from omegad.runtime import allocator
 
 async def main():
@@ -29,7 +32,7 @@ async def main():
     assert grown > {PIECE_BYTES * PIECES} / 2, grown
     async with anyio.create_task_group() as tasks:
         allocator.GROWN_BYTES = -grown
-        tasks.start_soon(allocator.keep_giving_back)
+        tasks.start_soon(allocator.keep_giving_back, anyio.lowlevel.checkpoint)
         with anyio.fail_after({PATIENCE_S}):
             while allocator.resident_bytes() - before >= grown / 4:
                 await anyio.sleep(0.01)
@@ -53,7 +56,7 @@ async def test_nothing_is_looked_for_where_the_process_has_not_grown(monkeypatch
     monkeypatch.setattr(allocator, "resident_bytes", lambda: occupied[0])
     monkeypatch.setattr(allocator, "give_back", lambda: trimmed.append(occupied[0]))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(allocator.keep_giving_back)
+        tasks.start_soon(allocator.keep_giving_back, anyio.lowlevel.checkpoint)
         await anyio.sleep(0.05)
         occupied[0] = 109
         await anyio.sleep(0.05)
@@ -71,8 +74,9 @@ async def test_it_is_looked_for_once_when_work_is_done(monkeypatch: pytest.Monke
     monkeypatch.setattr(allocator, "resident_bytes", lambda: 100)
     monkeypatch.setattr(allocator, "process_time", lambda: worked[0])
     monkeypatch.setattr(allocator, "give_back", lambda: trimmed.append(worked[0]))
+    let_go = AsyncMock()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(allocator.keep_giving_back)
+        tasks.start_soon(allocator.keep_giving_back, let_go)
         await anyio.sleep(0.02)
         worked[0] = allocator.WORKED_S / 2
         await anyio.sleep(0.02)
@@ -81,4 +85,5 @@ async def test_it_is_looked_for_once_when_work_is_done(monkeypatch: pytest.Monke
         await until(lambda: trimmed == [worked[0]])
         await anyio.sleep(0.02)
         assert len(trimmed) == 1
+        let_go.assert_awaited_once()
         tasks.cancel_scope.cancel()

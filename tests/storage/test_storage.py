@@ -3,6 +3,7 @@ moment, errors in our words.
 """
 
 import asyncio
+import ctypes
 import importlib
 import sqlite3 as standard
 import threading
@@ -17,7 +18,7 @@ import pytest
 from omegad.runtime import errors
 from omegad.storage import checkpointer, driver, readers
 from omegad.storage.checkpointer import Checkpointer
-from omegad.storage.database import Database, open_reader, open_writer, translated
+from omegad.storage.database import Database, let_go_of_pages, open_reader, open_writer, translated
 from omegad.storage.driver import SAFE_VERSION, Connection, sqlite
 from omegad.storage.readers import ReadersClosed
 from omegad.storage.transaction import run_script, savepoint, snapshot, writing
@@ -342,6 +343,27 @@ def test_a_reader_that_holds_the_wal_back_is_not_waited_for(
     assert checkpoints.wal_bytes() == 0
     writer.close()
     reader.close()
+
+
+SQLITE = ctypes.CDLL(importlib.import_module(f"{driver.sqlite.__name__.split('.')[0]}._sqlite3").__file__)
+
+
+@pytest.mark.skipif(not hasattr(SQLITE, "sqlite3_memory_used"), reason="it does not say what it occupies")
+async def test_pages_that_are_at_hand_are_let_go_of_when_asked_to(file: Path) -> None:
+    SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
+    writer, gone = await Database.writer(file, durable=False), await Database.reader(file)
+    await gone.close()
+    reader = await Database.reader(file)
+    try:
+        await writer.run(put(50_000))
+        await reader.run(lambda connection: connection.execute("SELECT sum(a) FROM t").fetchone())
+        before = SQLITE.sqlite3_memory_used()
+        await let_go_of_pages()
+        assert before - SQLITE.sqlite3_memory_used() > 500_000
+        assert await reader.run(count) == 50_000
+    finally:
+        await writer.close()
+        await reader.close()
 
 
 def test_a_file_without_wal_has_none(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.agents.tools.tool import (
+    NOTHING_SHOWN,
     Arguments,
     Fields,
     Limit,
@@ -56,7 +57,7 @@ def shown(found: ThesisFound, _session: Session, given: Thesis) -> Reply:
                 "side": one.side,
                 "echo": one.is_echo,
                 "memory_id": one.memory_id,
-                "content": line(one.content),
+                "content": line(one.content) or NOTHING_SHOWN,
                 "why": one.why,
             }
         )
