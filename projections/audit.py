@@ -125,8 +125,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     to_json(_edited(call)),
                 ),
             )
-        case _:
-            pass
 
 
 def _summary(part: Excerpt | None) -> tuple[str | None, int | None]:

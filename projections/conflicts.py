@@ -55,5 +55,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "DELETE FROM conflict_offers WHERE memory_id = ?1 OR target_id = ?1", (memory_id,)
             )
-        case _:
-            pass

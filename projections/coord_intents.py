@@ -53,5 +53,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_OVER, ("ended", session_id))
         case ClockMended() as mended:
             yield shorten(mended, "coord_intents", "id", "expires_us")
-        case _:
-            pass

@@ -64,5 +64,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 )
         case ClockMended() as mended:
             yield shorten(mended, "coord_messages", "id", "expires_us")
-        case _:
-            pass

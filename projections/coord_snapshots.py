@@ -41,8 +41,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _row(recorded, "end", None, reason)
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM coord_snapshots WHERE memory_id = ?", (memory_id,))
-        case _:
-            pass
 
 
 def _row(recorded: RecordedEvent, kind: str, memory_id: str | None, reason: str | None) -> Statement:

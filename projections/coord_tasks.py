@@ -109,5 +109,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 (task_id, depends_on),
             )
             yield Statement(_WAITS, (at, position, task_id))
-        case _:
-            pass

@@ -34,5 +34,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case FindingDismissed(rule=rule, ids=ids):
             for subject in dict.fromkeys(ids):
                 yield Statement(_DISMISSED, (rule, subject, rfc3339(recorded.occurred_at)))
-        case _:
-            pass

@@ -82,8 +82,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     "DELETE FROM edges WHERE source_id = ? AND target_id = ? AND edge_type = ?",
                     (source, target, edge_type),
                 )
-        case _:
-            pass
 
 
 def _edge(

@@ -41,5 +41,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                             rfc3339(recorded.occurred_at),
                         ),
                     )
-        case _:
-            pass

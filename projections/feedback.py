@@ -42,5 +42,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 rfc3339(recorded.occurred_at),
             )
             yield Statement("INSERT INTO memory_feedback VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        case _:
-            pass

@@ -127,8 +127,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryRestored(memory_id=memory_id):
             yield Statement(_SHOW, (memory_id,))
             yield Statement(_FORGET, (memory_id,))
-        case _:
-            pass
 
 
 def _stored(recorded: RecordedEvent, stored: MemoryStored) -> Iterator[Statement]:

@@ -61,8 +61,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             event = next((kind for kind in ("pull", "rebase") if what.startswith(kind)), "merge")
             merged = (event, "reflog", "git", "", ref, before, after, *(None,) * 5, "allowed", what)
             yield Statement(_INSERT, (*whose, *merged, rfc3339(recorded.occurred_at)))
-        case _:
-            pass
 
 
 def _columns(ref: CheckedRef | None) -> tuple[str | int | None, ...]:

@@ -32,5 +32,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("INSERT OR REPLACE INTO identity_files VALUES (?, ?, ?, ?, ?, ?)", values)
         case IdentityChanged(file=file):
             yield Statement("DELETE FROM identity_files WHERE file = ?", (file,))
-        case _:
-            pass

@@ -53,5 +53,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("DELETE FROM reminders WHERE memory_id = ?", (memory_id,))
         case ClockMended(to_us=to_us):  # what was told then may not be due yet
             yield Statement("UPDATE reminders SET told_at = NULL WHERE told_at > ?", (rfc3339(to_us),))
-        case _:
-            pass

@@ -105,8 +105,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ClockMended(to_us=to_us):
             yield Statement("UPDATE retrieval_queries SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
             yield Statement("UPDATE retrievals SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
-        case _:
-            pass
 
 
 def _shown(

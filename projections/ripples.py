@@ -50,5 +50,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     "INSERT INTO ripples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (*row, to_json(effect.theses), at),
                 )
-        case _:
-            pass

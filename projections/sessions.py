@@ -39,5 +39,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryStored(memory_id=memory_id) if recorded.session_id is not None:
             yield Statement(_INSERT, (recorded.position, recorded.session_id, memory_id))
             yield Statement(_FOLLOW, (recorded.position,))
-        case _:
-            pass

@@ -45,5 +45,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SkillConfirmed(outcomes=outcomes):
             for position in outcomes:
                 yield Statement("UPDATE skill_lessons SET told_at = ? WHERE id = ?", (at, position))
-        case _:
-            pass

@@ -216,8 +216,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _told(recorded, resolved.thesis_id, "resolved")
         case ClockMended() as mended:
             yield from set_right(mended, "theses", "last_evaluated_us")
-        case _:
-            pass
 
 
 def _told(

@@ -71,8 +71,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield from set_right(mended, table, "at_us")
         case Event() as event:
             yield from _changed(recorded, event)
-        case _:
-            pass
 
 
 def _changed(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
@@ -88,8 +86,6 @@ def _changed(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
             found = "superseded", memory_id, by, reason
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by, reason=reason):
             found = "contradicted", memory_id, by, reason
-        case _:
-            pass
     if found:
         sql = "INSERT INTO memory_changes VALUES (?, ?, ?, ?, ?, ?)"
         yield Statement(sql, (recorded.position, recorded.occurred_at, *found))

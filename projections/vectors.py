@@ -59,5 +59,3 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         ):
             # Where it says something else now, the vectors of that are an event of their own.
             yield Statement("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
-        case _:
-            pass

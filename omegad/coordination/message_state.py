@@ -71,8 +71,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "DELETE FROM state_intents WHERE id < ? AND expires_us <= ?", (before, recorded.occurred_at)
             )
-        case _:
-            pass
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -121,7 +121,7 @@ class Tasks(Tables):
     def depends_on(self, task_id: str, other: str) -> bool:
         """Say whether a task depends on another, completed or not."""
         sql = "SELECT 1 FROM state_task_deps WHERE task_id = ? AND depends_on = ?"
-        return self._connection.execute(sql, (task_id, other)).fetchone() is not None
+        return self._has(sql, task_id, other)
 
     def next(self, project: str | None, capabilities: Sequence[str]) -> TaskState | None:
         """Return the open task that is to be done first by who has these capabilities: of a project or of
@@ -145,8 +145,7 @@ class Tasks(Tables):
 
     def has_missed(self, session_id: str) -> bool:
         """Say whether a session was told that its project has tasks."""
-        sql = "SELECT 1 FROM state_missed_tasks WHERE session_id = ?"
-        return self._connection.execute(sql, (session_id,)).fetchone() is not None
+        return self._has("SELECT 1 FROM state_missed_tasks WHERE session_id = ?", session_id)
 
     def way(self, start: str, end: str) -> list[str] | None:
         """Return the tasks from one to another, each depending on the next; None where none leads there."""

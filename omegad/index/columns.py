@@ -2,7 +2,8 @@
 one pass over integers.
 """
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -85,22 +86,18 @@ class Columns:
 
     def extend(self, rows: list[tuple[object, ...]]) -> None:
         """Add rows of the columns of `SOURCE`."""
-        end = self.count + len(rows)
-        part = slice(self.count, end)
         memory, created, expires, active, *named = zip(*rows, strict=True)
-        self._memory = grown(self._memory, end)
-        self._memory[part] = memory
-        self._created = grown(self._created, end)
-        self._created[part] = created
-        self._expires = grown(self._expires, end)
-        self._expires[part] = [NEVER if moment is None else moment for moment in expires]
-        self._active = grown(self._active, end)
-        self._active[part] = active
+        self._memory = extended(self._memory, self.count, memory)
+        self._created = extended(self._created, self.count, created)
+        self._expires = extended(
+            self._expires, self.count, [NEVER if one is None else one for one in expires]
+        )
+        self._active = extended(self._active, self.count, active)
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]
-            self._named[name] = grown(self._named[name], end)
-            self._named[name][part] = [codes.setdefault(value, len(codes)) for value in values]
-        self.count, self._ascending = end, None
+            coded = [codes.setdefault(value, len(codes)) for value in values]
+            self._named[name] = extended(self._named[name], self.count, coded)
+        self.count, self._ascending = self.count + len(rows), None
 
     def change(
         self,
@@ -161,10 +158,16 @@ class Columns:
         return mask
 
 
-def grown(array: npt.NDArray[ItemT], count: int) -> npt.NDArray[ItemT]:
-    """Return *array* with room for *count* rows, half as much again at a time."""
-    if count <= len(array):
-        return array
-    larger = np.empty((max(count, len(array) * 3 // 2, 1_024), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def extended(
+    array: npt.NDArray[ItemT], count: int, values: Sequence[Any] | npt.NDArray[ItemT]
+) -> npt.NDArray[ItemT]:
+    """Return *array* with *values* in its rows from *count* on; one that has no room for them grows by half
+    as much again at a time.
+    """
+    end = count + len(values)
+    if end > len(array):
+        larger = np.empty((max(end, len(array) * 3 // 2, 1_024), *array.shape[1:]), array.dtype)
+        larger[: len(array)] = array
+        array = larger
+    array[count:end] = values
+    return array

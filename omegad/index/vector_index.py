@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import SOURCE, Columns, Selection, grown
+from omegad.index.columns import SOURCE, Columns, Selection, extended
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -217,17 +217,14 @@ class VectorIndex:
     def _extend(self, rows: list[tuple[int, bytes, *tuple[object, ...]]]) -> None:
         if not rows:
             return
-        start, end = self._columns.count, self._columns.count + len(rows)
-        self._ids = grown(self._ids, end)
+        start = self._columns.count
         vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
         for place, words in enumerate(_sign_bits(vectors).T):
-            self._bits[place] = grown(self._bits[place], end)
-            self._bits[place][start:end] = words
+            self._bits[place] = extended(self._bits[place], start, words)
         if start < self._exact_max:
-            whole = min(end, self._exact_max)
-            self._exact = grown(self._exact, whole)[: self._exact_max]
-            self._exact[start:whole] = vectors[: whole - start]
-        self._ids[start:end] = [row[0] for row in rows]
+            kept = vectors[: self._exact_max - start]
+            self._exact = extended(self._exact, start, kept)[: self._exact_max]
+        self._ids = extended(self._ids, start, [row[0] for row in rows])
         self._columns.extend([row[2:] for row in rows])
         self._early.difference_update(row[0] for row in rows)
 

@@ -30,6 +30,10 @@ class Tables:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    def _has(self, sql: str, *values: object) -> bool:
+        """Say whether a SELECT finds any row."""
+        return self._connection.execute(sql, values).fetchone() is not None
+
 
 TablesT = TypeVar("TablesT", bound=Tables)
 

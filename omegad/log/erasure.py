@@ -6,7 +6,7 @@ payload's own event was hashed with.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -91,15 +91,6 @@ def remnant(recorded: RecordedEvent, event: Event | None, codec: Codec) -> Remna
         else (codec.encode(event), msgspec.structs.replace(recorded, event=event))
     )
     return Remnant(recorded.position, secrets.token_bytes(chain.SALT_BYTES), body, recorded, after)
-
-
-def erased_event(remnants: Sequence[Remnant], reason: str) -> PayloadErased:
-    """Return the event that says that payloads were replaced by these."""
-    return PayloadErased(
-        positions=tuple(one.position for one in remnants),
-        reason=reason,
-        remains=tuple(one.hash for one in remnants),
-    )
 
 
 def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:

@@ -78,7 +78,7 @@ def sanitise_new(new: NewEvent) -> NewEvent:
 
 def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
     changes: dict[str, object] = {}
-    for name in _named_fields(type(struct)):
+    for name in NAMES.intersection(struct.__struct_fields__):
         value = getattr(struct, name)
         if isinstance(value, str) and (clean := redact_name(value)) != value:
             changes[name] = clean
@@ -108,24 +108,8 @@ def excerpt(text: str) -> Excerpt:
     return Excerpt(head=kept[0], tail=kept[1], bytes=size, sha256=_digest(*kept))
 
 
-def _clean_excerpt(found: Excerpt) -> Excerpt:
-    """Return an excerpt without secrets. One of an older version may have some, and then says the hash and
-    size of the text with them.
-    """
-    head, tail = redact(found.head)[0], redact(found.tail)[0]
-    if (head, tail) == (found.head, found.tail):
-        return found
-    added = len(f"{head}{tail}".encode()) - len(f"{found.head}{found.tail}".encode())
-    return Excerpt(head=head, tail=tail, bytes=max(0, found.bytes + added), sha256=_digest(head, tail))
-
-
 def _digest(*texts: str) -> str:
     return sha256("".join(texts).encode()).hexdigest()
-
-
-@cache
-def _named_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__struct_fields__ if name in NAMES)
 
 
 @cache
@@ -237,7 +221,13 @@ def _sanitised(value: object) -> object:
         clean, found = redact(value) if value else (value, ())
         return clean if found else value
     if isinstance(value, Excerpt):
-        return _clean_excerpt(value)
+        head, tail = redact(value.head)[0], redact(value.tail)[0]
+        if (head, tail) == (value.head, value.tail):
+            return value
+        # One of an older version, which says the hash and size of the text with its secrets.
+        added = len(f"{head}{tail}".encode()) - len(f"{value.head}{value.tail}".encode())
+        size = max(0, value.bytes + added)
+        return Excerpt(head=head, tail=tail, bytes=size, sha256=_digest(head, tail))
     if isinstance(value, msgspec.Struct):
         return sanitise(value)
     if isinstance(value, dict):

@@ -197,8 +197,6 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_PROBATION, (1, memory_id))
         case ClockMended() as mended:
             yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, mended.to_us))
-        case _:
-            pass
 
 
 def _said(
@@ -288,7 +286,7 @@ class Memories(Tables):
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""
         sql = "SELECT 1 FROM state_embeddings WHERE memory_id = ? AND embedder_id = ?"
-        return self._connection.execute(sql, (memory_id, embedder_id)).fetchone() is not None
+        return self._has(sql, memory_id, embedder_id)
 
 
 def _state_of(row: tuple[Any, ...]) -> MemoryState:

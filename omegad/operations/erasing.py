@@ -20,9 +20,8 @@ import structlog
 from msgspec import Meta
 
 from omegad.embedding.cache import VectorCache
-from omegad.log import erasure
 from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
-from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
+from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure, PayloadErased
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryErased
 from omegad.memory.state import Memories
@@ -424,9 +423,9 @@ def _decide(
     why = f"memory {request.memory_id} was erased" if request.text is None else "a text was erased"
     why = why if reason is None or known else f"{why}: {reason}"
     for start in range(0, len(found.remnants), PAYLOADS_AT_ONCE):
-        events.append(
-            NewEvent(event=erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], why))
-        )
+        named = found.remnants[start : start + PAYLOADS_AT_ONCE]
+        positions, remains = tuple(one.position for one in named), tuple(one.hash for one in named)
+        events.append(NewEvent(event=PayloadErased(positions=positions, reason=why, remains=remains)))
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),

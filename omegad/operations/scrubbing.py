@@ -287,8 +287,6 @@ class Scrubbed:
                 )
             case MemoryEdited():
                 return self.least.get(event.memory_id, 0)
-            case _:
-                pass
         return runs.known if is_known else runs.likely if is_likely else 0
 
     @property

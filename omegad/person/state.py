@@ -61,8 +61,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 )
         case DeliveriesExpired(before=before):
             yield Statement("DELETE FROM state_untold_skills WHERE position < ?", (before,))
-        case _:
-            pass
 
 
 class Reminders(Tables):
@@ -70,8 +68,7 @@ class Reminders(Tables):
 
     def is_told(self, memory_id: str) -> bool:
         """Say whether a reminder was told since it came due."""
-        sql = "SELECT 1 FROM state_told_reminders WHERE memory_id = ?"
-        return self._connection.execute(sql, (memory_id,)).fetchone() is not None
+        return self._has("SELECT 1 FROM state_told_reminders WHERE memory_id = ?", memory_id)
 
 
 class Skills(Tables):

@@ -114,21 +114,15 @@ def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
         if tool in EDITS:
             was_edited, before = True, None
             continue
-        command = _command(given)
-        if command is None:
-            continue
-        if command.startswith("git commit"):
+        command = tool_inputs.command_of(given)
+        if command is None or not command.is_whole or len(command.text) > COMMAND_CHARACTERS_MAX:
+            continue  # too long to be a habit
+        if command.text.startswith("git commit"):
             found |= {Habit("before a commit", before)} if before else set()
-        elif command.partition(" ")[0] not in COMMON:
-            found |= {Habit("after edits", command)} if was_edited else set()
-            was_edited, before = False, command
+        elif command.text.partition(" ")[0] not in COMMON:
+            found |= {Habit("after edits", command.text)} if was_edited else set()
+            was_edited, before = False, command.text
     return found
-
-
-def _command(given: str) -> str | None:
-    """Return the command that a shell was given, None for one that is too long to be a habit."""
-    found = tool_inputs.command_of(given)
-    return found.text if found and found.is_whole and len(found.text) <= COMMAND_CHARACTERS_MAX else None
 
 
 def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:

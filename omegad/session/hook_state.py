@@ -144,8 +144,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "DELETE FROM state_payloads WHERE occurred_at < ?", (recorded.occurred_at - PAYLOADS_KEPT_US,)
             )
-        case _:
-            pass
 
 
 def _delivered(
@@ -183,8 +181,7 @@ class Hooks(Tables):
         UNION ALL SELECT 1 FROM state_payloads WHERE session_id = ? AND digest = ?
         AND abs(occurred_at - ?) <= ?
         """
-        values = (delivery.delivery_id, session_id, delivery.digest, occurred_at, AGAIN_US)
-        return self._connection.execute(sql, values).fetchone() is not None
+        return self._has(sql, delivery.delivery_id, session_id, delivery.digest, occurred_at, AGAIN_US)
 
     def session(self, session_id: str) -> AgentSessionState | None:
         """Return what is known of a session, None where no hook told of it."""
@@ -203,7 +200,7 @@ class Hooks(Tables):
     def has_surfaced(self, session_id: str, file: str) -> bool:
         """Say whether memories were shown for a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
-        return self._connection.execute(sql, (session_id, file)).fetchone() is not None
+        return self._has(sql, session_id, file)
 
     def merged(self, worktree: str) -> tuple[str, int] | None:
         """Return the commit that the latest merge of a work tree led to, and when, in microseconds since

@@ -49,8 +49,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''", (before,)
             )
-        case _:
-            pass
 
 
 class ToolCallState(msgspec.Struct, frozen=True):

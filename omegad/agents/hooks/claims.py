@@ -161,8 +161,6 @@ def _hear(services: Services, hook: Hook) -> None:
             liveness.forget(hook.session_id)
         case _ if hook.session_id:
             liveness.hear(hook.session_id)
-        case _:
-            pass
 
 
 def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services: Services) -> Details | None:

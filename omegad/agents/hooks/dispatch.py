@@ -8,18 +8,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.agents import briefing, hook_arrivals
+from omegad.agents import hook_arrivals
 from omegad.agents.hook_arrivals import HookArrivals
-from omegad.agents.hooks import claims, git_sync, hosts, messages, noting, surfacing, task_guard
+from omegad.agents.hooks import claims, git_sync, hosts, noting, surfacing, telling
 from omegad.agents.hooks.hosts import Hook
-from omegad.agents.hooks.prepared import Notice, PreparedHook, Recalled, looked
+from omegad.agents.hooks.prepared import PreparedHook, Recalled, looked
 from omegad.agents.hooks.surfacing import Surfaced
 from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.memory.types import MemoryTypes
-from omegad.person.events import SkillConfirmed
-from omegad.person.state import Reminders, Skills
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.runtime import pausing
@@ -46,7 +44,6 @@ from omegad.session.tool_calls import Excerpts, excerpt_of, own_call_data
 from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
-from omegad.text.quoting import one_line
 
 KNOWING = 0.1
 """Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds
@@ -61,11 +58,9 @@ ASKED_S, SAID_S = 0.02, 10.0
 WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
-FOLDER_CHARACTERS, SKILL_CHARACTERS = 4_096, 2_500
+FOLDER_CHARACTERS = 4_096
 GIT_PUSH = "git push"
 """The name of the tool call that is a push which git's own hook has stopped."""
-BEGINNING = ("session_start", "prompt")
-"""Where an agent is told what became of its lessons about skills."""
 
 
 class CheckedPush(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -300,7 +295,7 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
     if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
         return "", [], ""
     tellings = GUARDS if prepared.is_paused or hook.kind == "push" else TELLINGS
-    told = [telling(prepared, state, now_us) for telling in tellings]
+    told = [tell(prepared, state, now_us) for tell in tellings]
     text, verdict = (
         "\n".join(line for one in told for line in one.lines),
         min((one.verdict for one in told), key=VERDICTS.index),
@@ -332,66 +327,19 @@ def _denied(
     )
 
 
-def _skills(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
-    """Tell what became of lessons about skills."""
-    outcomes = state[Skills].untold(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
-    lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
-    return Notice(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Notice()
-
-
-def _reminders(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
-    """Tell the reminders that are due; what was told meanwhile is not told again."""
-    moment, untold = (
-        prepared.told.moment,
-        [line for line in prepared.told.due if not state[Reminders].is_told(line.source)],
-    )
-    if not untold or moment is None:
-        return Notice()
-    event = briefing.surfaced(
-        f"{prepared.query_id}-due",
-        "reminder",
-        prepared.hook.kind,
-        [line.source for line in untold],
-        moment,
-    )
-    return Notice([surfacing.reminding(prepared.project, untold)], (event,))
-
-
-def _memories(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
-    """Tell memories; what was told meanwhile is not told again."""
-    shown, session_id = prepared.told.shown, prepared.hook.session_id
-    if shown is None or (
-        shown.how in {"edit", "file"}
-        and (prepared.ruling.held or state[Hooks].has_surfaced(session_id, shown.subject))
-    ):
-        return Notice()  # of an edit that is stopped it is told why, and what is known of the file
-    query_id, events = prepared.query_id, list[Event]()
-    if shown.results:
-        event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
-        events.append(msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id))
-    if shown.review:
-        review = briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
-        events.append(review)
-    return Notice([shown.text], events)
-
-
-def _stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
-    """Tell of hosts whose hooks stopped arriving, once a day."""
-    untold = [one for one in prepared.told.stopped if not state[Hooks].has_warned(one.subject(now_us))]
-    if not untold or prepared.told.moment is None:
-        return Notice()
-    events = [
-        hook_arrivals.warned(one, f"{prepared.query_id}-{one.host}", prepared.told.moment.position, now_us)
-        for one in untold
-    ]
-    return Notice([hook_arrivals.told(untold)], events)
-
-
 VERDICTS = ("deny", "ask", "warn", "")
 """The verdicts on what an agent is about to do, the strictest first."""
 GUARDS = (claims.news, claims.stopped)
 """What an agent is told at a hook where all else is paused."""
-TELLINGS = (*GUARDS, task_guard.guarded, _stopped, _skills, _reminders, _memories, messages.news)
+TELLINGS = (
+    *GUARDS,
+    telling.tasks,
+    telling.silent_hosts,
+    telling.skills,
+    telling.reminders,
+    telling.memories,
+    telling.messages,
+)
 """What an agent is told at a hook, in the order in which it is."""
 
 

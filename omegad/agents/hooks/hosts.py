@@ -246,30 +246,24 @@ def _status(fired: str, payload: Mapping[str, object], result: object, guessed: 
     """
     if fired.lower() == "posttoolusefailure" or payload.get("error") is not None:
         return "denied" if payload.get("is_interrupt") is True else "error"
-    if (
-        guessed in SHELLS
-        and isinstance(result, str)
-        and _LOOKS_FAILED.match(result[-_LINE_MAX:].rstrip().rpartition("\n")[2])
-    ):
-        return "error"
-    return "error" if _has_failed(result) else "ok"
-
-
-def _has_failed(result: object) -> bool:
     match result:
         case Mapping():
             code = _first(result, "exit_code", "return_code")
-            failed = (
+            has_failed = (
                 _first(result, "is_error", "error")
                 or result.get("success") is False
                 or _text(result, "result_type") in {"failure", "denied"}
+                or (isinstance(code, int) and code != 0)
             )
-            return bool(failed) or (isinstance(code, int) and code != 0)
         case str():
             found = _ENDED_WITH.search(result, 0, _EXIT_CHARACTERS)
-            return found is not None and int(found.group(1)) != 0
+            last_line = result[-_LINE_MAX:].rstrip().rpartition("\n")[2]
+            has_failed = (found is not None and int(found.group(1)) != 0) or (
+                guessed in SHELLS and _LOOKS_FAILED.match(last_line)
+            )
         case _:
-            return False
+            has_failed = False
+    return "error" if has_failed else "ok"
 
 
 def _plain(result: object) -> object:

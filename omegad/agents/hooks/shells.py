@@ -102,10 +102,18 @@ def _unexcused(
     changes: Sequence[tuple[_Held, int]],
     since_us: int,
 ) -> list[Target]:
-    found = []
-    for one, at_us in changes:
-        asked = {"session": hook.session_id, "holder": one.holder, "name": one.target.name, "path": one.path}
-        times = {"since": rfc3339(since_us), "changed": rfc3339(at_us)}
-        if connection.execute(_EXCUSED, asked | times).fetchone() is None:
-            found.append(one.target)
-    return found
+    return [
+        one.target
+        for one, at_us in changes
+        if not connection.execute(
+            _EXCUSED,
+            {
+                "session": hook.session_id,
+                "holder": one.holder,
+                "name": one.target.name,
+                "path": one.path,
+                "since": rfc3339(since_us),
+                "changed": rfc3339(at_us),
+            },
+        ).fetchone()
+    ]

@@ -16,10 +16,20 @@ from omegad.text.quoting import inert
 
 SAID_CHARACTERS = 80
 Tools = Mapping[str, Tool]
-_OF_A_MEMORY = re.compile(
-    r"\bmemory\.(edit|delete|supersede|settle|restore|rate|promote|link|unlink|similar|traverse|history|get)\b"
+_AS_A_TOOL = (
+    (
+        re.compile(
+            r"\bmemory\.(edit|delete|supersede|settle|restore|rate|promote|link|unlink|similar|traverse|history"
+            r"|get)\b"
+        ),
+        r'omega_memory(action="\1")',
+    ),
+    (re.compile(r"\btask\.(list|claim)\b"), r'omega_coord(action="task_\1")'),
+    (re.compile(r"`omegad (who|claims)`"), r'omega_coord(action="\1")'),
+    (re.compile(r"`omegad query`|memory\.query"), "omega_query"),
+    (re.compile(r"memory\.store"), "omega_store"),
 )
-_OF_A_TASK = re.compile(r"\btask\.(list|claim)\b")
+"""What agents are told instead of a method's name, or a command's."""
 _NULL = {"type": "null"}
 _UNTOLD = frozenset({"title", "additionalProperties", "maxItems", "maxLength", "maxProperties", "minLength"})
 """Words of JSON Schema that cost more than they say."""
@@ -96,16 +106,10 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
         reply = await tool.actions[tool.meant(given)](session, given)
     except OmegadError as error:
         forget_frames(error)
-        return ToolAnswer(
-            content=(
-                Text(
-                    _for_agents(
-                        f"{inert(str(error)).removesuffix('.')} ({error.tag}). What to do: {error.hint}"
-                    )
-                ),
-            ),
-            is_error=True,
-        )
+        said = f"{inert(str(error)).removesuffix('.')} ({error.tag}). What to do: {error.hint}"
+        for named, tool_name in _AS_A_TOOL:
+            said = named.sub(tool_name, said)
+        return ToolAnswer(content=(Text(said),), is_error=True)
     text = reply.text if reply.as_it_is else inert(reply.text)
     return ToolAnswer(
         content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured)
@@ -143,20 +147,6 @@ def _read(tool: Tool, arguments: Fields) -> Arguments:
         ) from error
 
 
-def _for_agents(text: str) -> str:
-    """Name the tools where methods are named."""
-    text = _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text)
-    text = _OF_A_TASK.sub(r'omega_coord(action="task_\1")', text)
-    text = re.sub(r"`omegad (who|claims)`", r'omega_coord(action="\1")', text)
-    for name, tool in (
-        ("`omegad query`", "omega_query"),
-        ("memory.query", "omega_query"),
-        ("memory.store", "omega_store"),
-    ):
-        text = text.replace(name, tool)
-    return text
-
-
 def _described(tool: Tool) -> ToolDescription:
     (schema,) = msgspec.json.schema_components([tool.arguments])[1].values()
     properties = {name: _plain(one) for name, one in schema["properties"].items()}
@@ -188,8 +178,6 @@ def _plain(schema: Fields) -> Fields:
             return {**_plain(one), **told}
         case [*several]:
             return told | {"anyOf": [one for one in several if one != _NULL]}
-        case _:
-            pass
     if "items" in told:
         told["items"] = _plain(told["items"])
     if None in told.get("enum", ()):

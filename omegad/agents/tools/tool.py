@@ -151,15 +151,13 @@ def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  #
 
 def bullets(briefs: Iterable[Fields]) -> str:
     """Write briefs as a list, one line each, and one more where another memory is in conflict with it."""
-    return "\n".join(f"- {one['id']} [{_marks(one)}] {one['text']}{_conflict(one)}" for one in briefs)
-
-
-def _conflict(one: Fields) -> str:
-    return f"\n  in conflict with {one['contradicted_by']}, {one['conflict']}" if "conflict" in one else ""
-
-
-def _marks(one: Fields) -> str:
-    return ", ".join(shown(value) for key, value in one.items() if key not in {"id", "text", "conflict"})
+    lines = list[str]()
+    for one in briefs:
+        marks = (shown(value) for key, value in one.items() if key not in {"id", "text", "conflict"})
+        lines.append(f"- {one['id']} [{', '.join(marks)}] {one['text']}")
+        if "conflict" in one:
+            lines.append(f"  in conflict with {one['contradicted_by']}, {one['conflict']}")
+    return "\n".join(lines)
 
 
 def shown(value: object) -> str:
