@@ -65,7 +65,6 @@ class JobQueue:
     """Bounded; for one consumer, on one event loop."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._waiting: dict[Urgency, deque[Job]] = {urgency: deque() for urgency in Urgency}
         self._passed_over = dict.fromkeys(Urgency, 0)
         self._arrival = anyio.Event()

@@ -72,7 +72,6 @@ class Readings(dict[int, str]):
     """What characters are read as, for `str.translate`."""
 
     def __init__(self, normalizer: Normalizer) -> None:
-        """Start without any."""
         super().__init__()
         self._normalizer = normalizer
 

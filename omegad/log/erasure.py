@@ -12,7 +12,7 @@ import msgspec
 
 from omegad.log import chain
 from omegad.log.codec import Codec
-from omegad.log.event import Event, FreeText, MadeDigest, Position, RecordedEvent
+from omegad.log.event import END, Event, FreeText, MadeDigest, Position, RecordedEvent
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 
@@ -21,8 +21,6 @@ CURSOR = "erasing"
 the home.
 """
 UNDER_WAY, DONE = 1, 0
-END: Position = 2**62
-"""Beyond any log."""
 
 SearchTerms = tuple[tuple[str, ...], ...]
 

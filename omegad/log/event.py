@@ -10,6 +10,8 @@ from msgspec import Meta
 
 Position = int
 """Where an event stands in the log: 1, 2, 3 … without gaps."""
+END: Position = 2**62
+"""Beyond any log."""
 
 FreeText = str
 """Words that people or programs wrote. Whatever text of an event is not marked as one of the next three is

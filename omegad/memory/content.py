@@ -17,12 +17,11 @@ from omegad.memory.types import EPISODIC_TYPES
 from omegad.requests.method import Rules, Services
 from omegad.runtime.errors import Invalid, Refused
 from omegad.text.ingestion.noise import noise_of
-from omegad.text.ingestion.tagging import tags_of
+from omegad.text.ingestion.tagging import TAG_CHARACTERS_MAX, tags_of
 from omegad.text.redaction import redact
 
 T = TypeVar("T")
 
-TAG_CHARACTERS_MAX = 64
 LONG_CHARACTERS = 4_096
 """From here on a content is cleaned beside the event loop: 60,000 characters take 20 ms."""
 

@@ -200,7 +200,6 @@ class EmbeddingBacklog:
         near: ServedIndex,
         execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]],
     ) -> None:
-        """Take everything from outside."""
         self.size = 0
         """How many memories wait, those set aside not among them."""
         self._views = views

@@ -18,7 +18,6 @@ from omegad.log.projection import to_json
 from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import lifecycle, relating
 from omegad.memory.content import (
-    TAG_CHARACTERS_MAX,
     auto_tags,
     check_metadata,
     cleaned,
@@ -45,6 +44,7 @@ from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import Invalid, ReadTooLong, Refused, Stale
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
+from omegad.text.ingestion.tagging import TAG_CHARACTERS_MAX
 from omegad.text.redaction import redact
 
 SUMMARISED_BY = "auto_summary"

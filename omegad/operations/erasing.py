@@ -122,7 +122,6 @@ class Erasing:
         vector_sweep: VectorSweep,
         paused_views: PausedViews,
     ) -> None:
-        """Take everything from outside."""
         self._vector_sweep = vector_sweep
         self._services = services
         self._home = home

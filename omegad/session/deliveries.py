@@ -52,7 +52,6 @@ class DeliveriesExpiry:
     def __init__(
         self, log: EventLog, execute: Callable[[ExpireDeliveries, RequestContext], Awaitable[Outcome]]
     ) -> None:
-        """Take everything from outside."""
         self._log = log
         self._execute = execute
         self._next: Position = 0

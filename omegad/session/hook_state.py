@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from omegad.log.decision import Tables
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement
 from omegad.session.events import (
     OWN,
@@ -50,8 +50,6 @@ PAYLOADS_KEPT_US = 30 * 86_400_000_000
 """How long, at least, the latest of a session is kept that says nothing more."""
 ANYBODY = ""
 """The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
-END: Position = 2**62
-"""Beyond any log."""
 
 SCHEMA = """
 CREATE TABLE state_deliveries (

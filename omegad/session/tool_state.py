@@ -5,15 +5,13 @@ from collections.abc import Iterator
 import msgspec
 
 from omegad.log.decision import Tables
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement
 from omegad.session.events import DeliveriesExpired, ToolCalled
 
 NAME = "tool_calls"
 VERSION = 2
 EVENTS = (ToolCalled, DeliveriesExpired)
-END: Position = 2**62
-"""Beyond any log."""
 SCHEMA = """
 CREATE TABLE state_tool_calls (
     session_id  TEXT NOT NULL,

@@ -7,7 +7,6 @@ have been it. What a checkout does to held files is seen; that it went to a held
 something is committed there. A ref that is packed, or lies in a reftable, is not seen.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -43,6 +42,17 @@ SELECT 1 FROM coord_contested_claims WHERE session_id = :session AND created_at 
 """
 
 
+class _Held(NamedTuple):
+    """What another session holds, and where it lies; `has_been` says that it was edited before, so that it
+    may be gone.
+    """
+
+    holder: str
+    target: Target
+    path: str
+    has_been: bool
+
+
 async def changed(services: Services, hook: Hook, last_us: int | None, ended_us: int) -> list[Target]:
     """Return what others hold in the work tree and has changed since a command began, or since *last_us*,
     when its session was heard of before it.
@@ -69,18 +79,25 @@ async def changed(services: Services, hook: Hook, last_us: int | None, ended_us:
     except PathHangs:
         return []
     since = [(one, at_us) for one, at_us in zip(held, times, strict=True) if at_us >= since_us]
-    return await look(partial(_unexcused, hook=hook, changes=since, since_us=since_us), []) if since else []
 
+    def unexcused(connection: Connection, _moment: Moment) -> list[Target]:
+        asked = {"session": hook.session_id, "since": rfc3339(since_us)}
+        return [
+            one.target
+            for one, at_us in since
+            if not connection.execute(
+                _EXCUSED,
+                asked
+                | {
+                    "holder": one.holder,
+                    "name": one.target.name,
+                    "path": one.path,
+                    "changed": rfc3339(at_us),
+                },
+            ).fetchone()
+        ]
 
-class _Held(NamedTuple):
-    """What another session holds, and where it lies; `has_been` says that it was edited before, so that it
-    may be gone.
-    """
-
-    holder: str
-    target: Target
-    path: str
-    has_been: bool
+    return await look(unexcused, list[Target]()) if since else []
 
 
 def _held(connection: Connection, _moment: Moment, *, hook: Hook, place: Location) -> list[_Held]:
@@ -92,28 +109,3 @@ def _held(connection: Connection, _moment: Moment, *, hook: Hook, place: Locatio
             _Held(holder, Target(repository, worktree, name, is_branch=bool(is_branch)), path, bool(has_been))
         )
     return found
-
-
-def _unexcused(
-    connection: Connection,
-    _moment: Moment,
-    *,
-    hook: Hook,
-    changes: Sequence[tuple[_Held, int]],
-    since_us: int,
-) -> list[Target]:
-    return [
-        one.target
-        for one, at_us in changes
-        if not connection.execute(
-            _EXCUSED,
-            {
-                "session": hook.session_id,
-                "holder": one.holder,
-                "name": one.target.name,
-                "path": one.path,
-                "since": rfc3339(since_us),
-                "changed": rfc3339(at_us),
-            },
-        ).fetchone()
-    ]

@@ -18,14 +18,13 @@ from omegad.agents.tools.tool import (
     shown,
     without_empty,
 )
-from omegad.memory.events import Verdict
+from omegad.memory.events import EdgeType, Verdict
 from omegad.memory.graph import SimilarAnswer
 from omegad.memory.history import History
 from omegad.memory.lifecycle import Rated
 from omegad.memory.reading import MemoryDetail
 
 RELATING = frozenset({"supersede", "link", "unlink", "settle"})
-EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 
 
 class Memory(Arguments, frozen=True, kw_only=True):

@@ -371,7 +371,6 @@ class DailyUpkeep:
     VIEWS = ("memories", "upkeeps", "conversations")
 
     def __init__(self) -> None:
-        """Begin to look."""
         self._looked_us = self._since_us = 0
 
     def due(self, _slot: int, reader: Reader) -> Iterator[KeepUp]:
