@@ -3,7 +3,6 @@ to an older one, somebody says it, and sees what waits for that.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -106,11 +105,12 @@ async def prepare_unlink(
     services: Services, command: UnlinkMemories, context: RequestContext
 ) -> tuple[EdgeType, ...]:
     """Return the types of the edges that are meant."""
-    found = partial(
-        edge_types_between, ends=(command.memory_id, command.target_id), edge_type=command.edge_type
+    ends = (command.memory_id, command.target_id)
+    return await services.look(
+        lambda connection, _: edge_types_between(connection, ends=ends, edge_type=command.edge_type),
+        at_least=max(context.written, context.acknowledged),
+        names=("edges",),
     )
-    at_least = max(context.written, context.acknowledged)
-    return await services.look(lambda connection, _: found(connection), at_least=at_least, names=("edges",))
 
 
 def unlink(
