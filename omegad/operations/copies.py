@@ -24,7 +24,6 @@ from omegad.memory.upkeep.clusters import Member
 from omegad.operations.scrubbing import (
     COMPOSED,
     NAMES_MAX,
-    REPORTED,
     SAID,
     TAKEN_OUT,
     TOLD_WITHIN,
@@ -404,7 +403,7 @@ def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:
     key = content_key(content, one.event_type, one.project, one.entity_id, one.session_id)
     metadata = wordings.data(one.metadata, least)
     assert isinstance(metadata, dict)
-    if metadata != one.metadata and one.source == REPORTED:
+    if one.memory_id in taken.without_digest:
         metadata.pop("digest", None)
     edit = MemoryEdited(
         memory_id=one.memory_id,

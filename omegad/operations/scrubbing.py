@@ -158,6 +158,8 @@ class Scrubbed:
         """How long a run of it has to be, to be taken out of those memories that omegad made."""
         self.compacted: dict[str, MemoryStored] = {}
         """The summaries that have to be made again, as they were; each after those that it is made of."""
+        self.without_digest: set[str] = set()
+        """The reports whose digest went with a part of what they said."""
         self.edited: set[str] = set()
         """Those of them that say, as the log goes on, what somebody had them say."""
 
@@ -215,6 +217,7 @@ class Scrubbed:
             if least:
                 self.least[memory_id] = min(least, self.least.get(memory_id, least))
             if isinstance(clean, MemoryStored) and clean.source == REPORTED:
+                self.without_digest.add(memory_id)
                 clean = msgspec.structs.replace(
                     clean, metadata={key: item for key, item in clean.metadata.items() if key != "digest"}
                 )

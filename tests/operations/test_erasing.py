@@ -475,6 +475,31 @@ async def test_a_summary_is_made_again_of_what_is_left(paths: Paths, clock: Fake
         assert holding(paths.home, CODE.encode()) == set()
 
 
+@pytest.mark.parametrize(
+    "said_since",
+    [
+        (),
+        ("memory.edit", {}),
+        ("memory.upsert", {"source": "a person", "confidence": 1.0, "timestamp": "2020-01-05"}),
+    ],
+)
+async def test_a_report_loses_its_digest_with_a_part_of_what_it_said(
+    said_since: tuple[str, dict[str, Any]], paths: Paths, clock: FakeClock
+) -> None:
+    """Whatever somebody has had it say since: the log and the views agree, and no hash is left."""
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "Ada likes tea", entity_id="Ada", project="shop")
+        saved = (await it.caller.call("lint.save"))["memory_id"]
+        digest = (await it.caller.call("memory.get", memory_id=saved))["metadata"]["digest"]
+        if said_since:
+            method, more = said_since
+            await it.caller.call(method, memory_id=saved, content="Ada is known well", **more)
+        await it.caller.call("memory.erase", text="theses 0, asked in vain")
+        assert "digest" not in (await it.caller.call("memory.get", memory_id=saved))["metadata"]
+        await check(it)
+        assert holding(paths.home, digest.encode()) == set()
+
+
 async def test_what_was_shown_for_another_prompt_of_the_same_words_stays_as_it_is(
     paths: Paths, clock: FakeClock
 ) -> None:
