@@ -54,9 +54,6 @@ class Auditing:
 
     def called(self, told: RecordToolCall, client: str) -> None:
         """Tell of a call of an own tool, before whatever a hook says of it."""
-        asyncio.get_running_loop().call_soon(self._called, told, client)
-
-    def _called(self, told: RecordToolCall, client: str) -> None:
         data = own_call_data(told.tool_name, told.tool_input)
         digest = "" if data is None else self._services.digests.of(data).hex()
         delivery = Delivery(delivery_id=f"{OWN}{os.urandom(16).hex()}", digest=digest)

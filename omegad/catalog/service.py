@@ -1,11 +1,11 @@
 """A call of the socket: read by the table of methods, run, answered."""
 
+import asyncio
 import os
 import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
 from itertools import count
 
 import msgspec
@@ -43,6 +43,7 @@ VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
+_TOOLS_LISTED = msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))
 
 
 class Service:
@@ -70,21 +71,17 @@ class Service:
                 params = bytes(call.params)
                 if call.method != ERASING:
                     params = without_private(params)
-                return await self._audited(call, params)
+                method, request = parse(call.method, params)
+                request = without_credentials(request)
+                try:
+                    answer = await self._answer(method, request, call, params)
+                except OmegadError as error:
+                    self._auditing.answered(method, request, call.peer.name, None, error)
+                    raise
+                self._auditing.answered(method, request, call.peer.name, answer, None)
+                return answer
         except RecursionError as error:
             raise Invalid("the parameters are nested too deeply") from error
-
-    async def _audited(self, call: Call, params: bytes) -> object:
-        """Answer a call, and tell the log of it."""
-        method, request = parse(call.method, params)
-        request = without_credentials(request)
-        try:
-            answer = await self._answer(method, request, call, params)
-        except OmegadError as error:
-            self._auditing.answered(method, request, call.peer.name, None, error)
-            raise
-        self._auditing.answered(method, request, call.peer.name, answer, None)
-        return answer
 
     async def _answer(
         self,
@@ -136,7 +133,7 @@ class Service:
             case CallTool():
                 return await self._tool(request, call, key)
             case ListTools():
-                return _listed_tools()
+                return _TOOLS_LISTED
             case Hello():
                 return _greet(request, call)
             case Ping():
@@ -186,7 +183,7 @@ class Service:
                 duration_ms=round((time.perf_counter() - began) * 1e3, 3),
                 project=request.project,
             )
-            self._auditing.called(told, call.peer.name)
+            asyncio.get_running_loop().call_soon(self._auditing.called, told, call.peer.name)
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
@@ -264,9 +261,3 @@ def _greet(hello: Hello, call: Call) -> Greeting:
         )
     call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
-
-
-@cache
-def _listed_tools() -> msgspec.Raw:
-    """Return the list of tools as it is sent, which never changes."""
-    return msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))

@@ -102,7 +102,7 @@ class _Cancel(msgspec.Struct):
 
 
 class _Identified(msgspec.Struct):
-    id: Raw = Raw(b"null")
+    id: Id = None
 
 
 # A list would be built whole before its length is looked at: 16 MiB of "[1,1,…" would take half a gigabyte.
@@ -119,7 +119,6 @@ parse_incoming: Final = msgspec.json.Decoder(Incoming).decode
 _identified = msgspec.json.Decoder(_Identified)
 _entries = msgspec.json.Decoder(_Entries)
 _cancel = msgspec.json.Decoder(_Cancel)
-_id = msgspec.json.Decoder(int | str | None)
 _anything = msgspec.json.Decoder(Raw)
 _encode = msgspec.json.Encoder().encode
 
@@ -235,7 +234,11 @@ def _parse_request(text: bytes | Raw) -> Request | Fault:
     try:
         request = _request.decode(text)
     except UNREADABLE as error:
-        return _diagnose(text, error)
+        try:
+            _anything.decode(text)
+        except UNREADABLE as malformed:
+            return _unreadable(text, malformed)
+        return Fault(_id_of(text), InvalidRequest(str(error)))
     params = memoryview(request.params)
     if not params or params[0] in b"{[":
         return request
@@ -246,36 +249,23 @@ def _parse_request(text: bytes | Raw) -> Request | Fault:
     )
 
 
-def _diagnose(text: bytes | Raw, error: Exception) -> Fault:
-    """Say what is wrong with *text*, under its id when that can be told."""
-    try:
-        _anything.decode(text)
-    except UNREADABLE as malformed:
-        return _unreadable(text, malformed)
-    try:
-        found = _identified.decode(text).id
-    except UNREADABLE:
-        found = Raw(b"null")
-    return Fault(_read_id(found), InvalidRequest(str(error)))
-
-
 def _unreadable(text: bytes | Raw, error: Exception) -> Fault:
     if isinstance(
         error, RecursionError
     ):  # which is JSON all the same, as far as anybody knows, and may say whose it is
         return Fault(
-            _read_id(id_in(bytes(text))),
+            _id_of(b'{"id":%s}' % id_in(bytes(text))),
             ParseFailed("JSON is nested too deeply", hint="send it flatter, or as a text"),
         )
     return Fault(None, ParseFailed(str(error)))
 
 
-def _read_id(text: bytes | Raw) -> Id:
+def _id_of(text: bytes | Raw) -> Id:
+    """Return the id that a message says, None where that cannot be told."""
     try:
-        found: Id = _id.decode(text)
+        return _identified.decode(text).id
     except UNREADABLE:
         return None
-    return found
 
 
 def parse_cancel(params: Raw) -> Id:

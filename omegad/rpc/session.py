@@ -310,8 +310,16 @@ class Session(Wire):
             )
             # Never so long that there would be no room for it
             job.expected_bytes = min(longest, self._limits.answer_bytes_in_all_max // 2)
-            refusal = self._batch_is_too_long(job)
-            if not refusal and not self._has_place(job):
+            refusal: OmegadError | None = None
+            bytes_max = self._limits.answer_bytes_max
+            collected_bytes = self.collected_bytes if job.is_in_batch else 0
+            if collected_bytes and collected_bytes + job.expected_bytes > bytes_max:
+                # It cannot wait for room, which is taken by answers that wait for its own.
+                refusal = Overloaded(
+                    f"the answers to the batch take more than {bytes_max} bytes",
+                    hint="ask for less in one batch",
+                )
+            elif not self._has_place(job):
                 return  # until one that is served has ended
             if not refusal and not self._has_room(job):
                 if self._retries < RETRIES_MAX:
@@ -336,15 +344,6 @@ class Session(Wire):
     def _try_again(self) -> None:
         self._retry = None
         self.wake()
-
-    def _batch_is_too_long(self, job: Job) -> OmegadError | None:
-        """Refuse what cannot wait for room, because the room is taken by answers that wait for its own."""
-        bytes_max = self._limits.answer_bytes_max
-        if job.is_in_batch and self.collected_bytes and self.collected_bytes + job.expected_bytes > bytes_max:
-            return Overloaded(
-                f"the answers to the batch take more than {bytes_max} bytes", hint="ask for less in one batch"
-            )
-        return None
 
     def _has_place(self, job: Job) -> bool:
         if (

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import IO
@@ -16,6 +15,7 @@ from typing import IO
 from omegad.client.blocking import Client
 from omegad.edge.cli.instance import Instance
 from omegad.rpc import endpoint
+from omegad.runtime import derived
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
 from omegad.runtime.json_types import Fields
@@ -28,7 +28,6 @@ EXIT_S = 5.0  # from letting go of the home to being gone
 REASON_BYTES = 4_096
 REASON_LINES = 8
 QUOTED = "  | "
-PACKAGE_ROOT = Path(__file__).parents[3]
 
 
 def answering(paths: Paths) -> int | None:
@@ -104,10 +103,8 @@ def launch(instance: Instance, output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Run `omegad serve` for an instance, in a session of its own and away from the working directory, whose
     files it must not import.
     """
-    environ = dict(instance.environ)
+    environ = derived.importing(instance.environ)
     environ.pop("NOTIFY_SOCKET", None)  # its service manager waits for somebody else
-    if path := package_path(environ):
-        environ["PYTHONPATH"] = path
     command = [sys.executable, "-P", "-m", "omegad", "serve"]
     return subprocess.Popen(  # noqa: S603  our own module
         command,
@@ -118,15 +115,6 @@ def launch(instance: Instance, output: IO[bytes]) -> subprocess.Popen[bytes]:
         stderr=output,
         start_new_session=True,
     )
-
-
-def package_path(environ: Mapping[str, str]) -> str:
-    """Return the PYTHONPATH with which another process finds this package; the environment's own where it
-    is installed.
-    """
-    own = environ.get("PYTHONPATH", "")
-    is_installed = PACKAGE_ROOT.name in {"site-packages", "dist-packages"}
-    return own if is_installed else os.pathsep.join(filter(None, [str(PACKAGE_ROOT), own]))
 
 
 def last_lines(path: Path, offset: int) -> str:

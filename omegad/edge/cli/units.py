@@ -14,6 +14,7 @@ from omegad.edge.setup import planning, units
 from omegad.edge.setup.planning import Change, World
 from omegad.edge.setup.units import Orders, Service, Words
 from omegad.rpc import endpoint
+from omegad.runtime import derived
 from omegad.runtime.errors import NoDaemon, Refused, Unavailable
 
 MANAGER_S = 330.0  # longer than a start may take, see TimeoutStartSec in the unit
@@ -122,12 +123,8 @@ def runs_another(instance: Instance) -> bool:
 
 def _of(instance: Instance) -> tuple[Service, World]:
     world = setup.world_of(instance)
-    return (
-        units.service(
-            world, instance.paths.home, instance.paths.socket, starting.package_path(instance.environ)
-        ),
-        world,
-    )
+    path = derived.importing(instance.environ).get("PYTHONPATH", "")
+    return units.service(world, instance.paths.home, instance.paths.socket, path), world
 
 
 def _show(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> int:
