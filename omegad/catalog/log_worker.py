@@ -44,7 +44,12 @@ def main(embeddings: str, work: str) -> None:
             os.nice(NICENESS)
     try:
         with FileLookup(Path(embeddings)) as vectors:
-            found = done(wanted, projections.ALL, lambda one: vectors.find(*one), _tell)
+            found = done(
+                wanted,
+                projections.ALL,
+                lambda one: vectors.find(*one),
+                lambda done, total: _say(Said(done=done, total=total)),
+            )
         _say(Said(found=Raw(msgspec.json.encode(found))))
     except OmegadError as error:
         _say(Said(failure=Failure(type(error).__name__, str(error), error.hint)))
@@ -64,10 +69,6 @@ def done(work: Work, of: Sequence[Projection], lookup: Lookup, tell: Progress) -
             return builder.make_past(work, tell)
         case Order():
             return builder.build(work, tell)
-
-
-def _tell(done: int, total: int) -> None:
-    _say(Said(done=done, total=total))
 
 
 def _say(said: Said) -> None:

@@ -7,7 +7,6 @@ nothing more of one while others wait is disconnected.
 """
 
 import asyncio
-from collections.abc import Collection
 from typing import Protocol
 
 SMALL_BYTES = 64 * 1024
@@ -40,14 +39,10 @@ class Intake:
         self._line_s = line_s
         self._sending: set[Sending] = set()
         """Those who have more than a little."""
-        self._waiting: dict[Sending, None] = {}
+        self.waiting: dict[Sending, None] = {}
+        """Who waits for room, the one that goes on alone first."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_admitting = False
-
-    @property
-    def waiting(self) -> Collection[Sending]:
-        """Who waits for room, the one that goes on alone first."""
-        return self._waiting.keys()
 
     def changed(self, sending: Sending, by: int) -> None:
         """Note that a connection has more or less than before."""
@@ -56,39 +51,39 @@ class Intake:
             self._sending.add(sending)
         else:
             self._sending.discard(sending)
-            if self._waiting:
-                self._waiting.pop(sending, None)
-        if by < 0 and self._waiting and not self._is_admitting:
+            if self.waiting:
+                self.waiting.pop(sending, None)
+        if by < 0 and self.waiting and not self._is_admitting:
             self._is_admitting = True
             asyncio.get_running_loop().call_soon(self._admit)
 
     def may_read(self, sending: Sending) -> bool:
         """Say whether more may be read from a connection, which is called when it may if not."""
         if sending.incoming_bytes <= SMALL_BYTES or self.bytes <= self._bytes_max:
-            self._waiting.pop(sending, None)
+            self.waiting.pop(sending, None)
             return True
-        self._waiting.setdefault(sending)
+        self.waiting.setdefault(sending)
         self._timer = self._timer or asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)
         return self._is_first(sending)
 
     def is_waiting(self, sending: Sending) -> bool:
         """Say whether a connection is not read from for want of room."""
-        return sending in self._waiting and not self._is_first(sending)
+        return sending in self.waiting and not self._is_first(sending)
 
     def _is_first(self, sending: Sending) -> bool:
-        return next(iter(self._waiting), None) is sending
+        return next(iter(self.waiting), None) is sending
 
     def _admit(self) -> None:
         self._is_admitting = False
-        for sending in [*self._waiting]:
+        for sending in [*self.waiting]:
             if self.bytes <= self._bytes_max or self._is_first(sending):
                 sending.pump()
 
     def _look(self) -> None:
         """Hang up on those who keep others waiting."""
         self._timer = None
-        if self._waiting:
+        if self.waiting:
             for sending in [*self._sending]:
-                if not self.is_waiting(sending) and self._waiting.keys() - {sending}:
+                if not self.is_waiting(sending) and self.waiting.keys() - {sending}:
                     sending.hang_up_if_stalled(self._line_s)
             self._timer = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)

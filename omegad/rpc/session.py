@@ -163,18 +163,14 @@ class Session(Wire):
     """What its client is known by: its process, else the connection itself."""
 
     def __init__(self, host: Host, peer: Peer) -> None:
-        super().__init__(host.limits)
+        super().__init__(host.limits, host.intake)
         self.peer = peer
         self._host = host
         self._waiting: deque[Job] = deque()
         self._running: set[Job] = set()
-        self._running_bytes = 0
-        self._waiting_bytes = 0
-        self._accounted_bytes = 0
         self._in_lane: Counter[str] = Counter()
         self.is_queued = False
         self._granted = 0
-        self._is_closed = False
         self._expected_bytes = 0
         self._learned: dict[str, float] = {}
         self.collected_bytes = 0
@@ -188,20 +184,15 @@ class Session(Wire):
         """What its answers take, those that are being made among them."""
         return self._expected_bytes + self.collected_bytes + self.unread_bytes
 
-    def opened(self, connection: socket.socket) -> OmegadError | None:
-        """Say why the connection is refused, or None."""
-        return self._host.admit(self, connection)
-
-    def may_linger(self) -> bool:
-        """Say whether a refused connection may stay for a moment."""
-        return self._host.may_linger()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Introduce the connection, which may be refused."""
+        super().connection_made(transport)
+        if refusal := self._host.admit(self, transport.get_extra_info("socket")):
+            self.turn_away(refusal, may_linger=self._host.may_linger())
 
     def closed(self) -> None:
         """Cancel everything: nobody is there for the answers."""
-        self._is_closed = True
         self._waiting.clear()
-        self._waiting_bytes = 0
-        self.account()
         if self._retry:
             self._retry.cancel()
         self.cancel_all(Refused("the client is gone"))
@@ -210,22 +201,6 @@ class Session(Wire):
     def is_full(self) -> bool:
         """Say whether something waits for room already."""
         return bool(self._waiting)
-
-    @property
-    def incoming_bytes(self) -> int:
-        """What has come and is not answered yet."""
-        return 0 if self._is_closed else self._receiver.held_bytes + self._waiting_bytes + self._running_bytes
-
-    def account(self) -> None:
-        """Note what has come, and what of it is done."""
-        incoming_bytes = self.incoming_bytes
-        if change := incoming_bytes - self._accounted_bytes:
-            self._accounted_bytes = incoming_bytes
-            self._host.intake.changed(self, change)
-
-    def may_read(self) -> bool:
-        """Say whether there is room for more bytes."""
-        return self._host.intake.may_read(self)
 
     def has_turn(self) -> bool:
         """Say whether a message may be taken at once."""

@@ -4,9 +4,8 @@
 """
 
 import asyncio
-import socket
 from abc import ABC, abstractmethod
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import anyio
 import msgspec
@@ -14,9 +13,12 @@ import structlog
 from anyio.lowlevel import checkpoint
 from msgspec import Meta
 
-from omegad.rpc.intake import SMALL_BYTES
+from omegad.rpc.intake import SMALL_BYTES, Intake
 from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
 from omegad.runtime.errors import OmegadError, Unavailable
+
+if TYPE_CHECKING:
+    import socket
 
 LINGER_S = 1.0
 PROBE_S = 1.0  # how soon a client is missed while it is not read from
@@ -56,8 +58,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Wire(asyncio.Protocol, ABC):
     """Hands on messages while there is room for them and the client reads; stops reading otherwise."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, intake: Intake) -> None:
         self._limits = limits
+        self._intake = intake
         self._receiver = Receiver(limits.line_bytes_max)
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -72,10 +75,12 @@ class Wire(asyncio.Protocol, ABC):
         self._probe: asyncio.TimerHandle | None = None
         self._line_since: float | None = None
         """When a long line began to be read that has not come to its end."""
-
-    @abstractmethod
-    def opened(self, connection: socket.socket) -> OmegadError | None:
-        """Say why the connection is refused, or None."""
+        self._waiting_bytes = 0
+        """What the messages take that were taken and wait to be served."""
+        self._running_bytes = 0
+        """What those take that are being served."""
+        self._accounted_bytes = 0
+        self._is_closed = False
 
     @abstractmethod
     def take(self, message: Message) -> None:
@@ -90,14 +95,6 @@ class Wire(asyncio.Protocol, ABC):
         """Say whether it is this connection's turn; `pump` is called when it is."""
 
     @abstractmethod
-    def account(self) -> None:
-        """Note what has come, and what of it is done."""
-
-    @abstractmethod
-    def may_read(self) -> bool:
-        """Say whether there is room for more bytes; `pump` is called when there is."""
-
-    @abstractmethod
     def is_idle(self) -> bool:
         """Say whether nothing is left to be answered."""
 
@@ -106,28 +103,25 @@ class Wire(asyncio.Protocol, ABC):
         """Start what waits for the client to read."""
 
     @abstractmethod
-    def may_linger(self) -> bool:
-        """Say whether a refused connection may stay for a moment."""
-
-    @abstractmethod
     def closed(self) -> None:
         """Forget the connection, refused or not."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Introduce the connection, which may be refused."""
+        """Begin with the connection."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._limits.unread_bytes_max)
-        if refusal := self.opened(transport.get_extra_info("socket")):
-            self.send(encode_error(None, refusal))
-            self.flush()
-            self._refused = True
-            if self.may_linger():
-                # To close on what a client has just sent would reset the connection, and it might never see
-                # why.
-                self._transport.write_eof()
-                self._loop.call_later(LINGER_S, self._transport.abort)
-            else:
-                self._transport.close()
+
+    def turn_away(self, refusal: OmegadError, *, may_linger: bool) -> None:
+        """Say why the connection is refused, and end it, in a moment where it *may_linger*."""
+        self.send(encode_error(None, refusal))
+        self.flush()
+        self._refused = True
+        if may_linger:
+            # To close on what a client has just sent would reset the connection, and it might never see why.
+            self._transport.write_eof()
+            self._loop.call_later(LINGER_S, self._transport.abort)
+        else:
+            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the client."""
@@ -156,6 +150,8 @@ class Wire(asyncio.Protocol, ABC):
             self._read.set()
             self._read = None
         self._outgoing.clear()
+        self._is_closed = True
+        self.account()
         self.closed()
 
     def pump(self) -> None:
@@ -167,7 +163,7 @@ class Wire(asyncio.Protocol, ABC):
         if needs_more and self._ended:
             if self.is_idle():
                 self.close()
-        elif needs_more and self.may_read():
+        elif needs_more and self._intake.may_read(self):
             if self._line_since and not self._transport.is_reading():
                 self._line_since = self._loop.time()
             self._transport.resume_reading()
@@ -175,6 +171,18 @@ class Wire(asyncio.Protocol, ABC):
             self._transport.pause_reading()
             if not self._probe:
                 self._probe = self._loop.call_later(PROBE_S, self._miss)
+
+    @property
+    def incoming_bytes(self) -> int:
+        """What has come and is not answered yet."""
+        return 0 if self._is_closed else self._receiver.held_bytes + self._waiting_bytes + self._running_bytes
+
+    def account(self) -> None:
+        """Note what has come, and what of it is done."""
+        incoming_bytes = self.incoming_bytes
+        if change := incoming_bytes - self._accounted_bytes:
+            self._accounted_bytes = incoming_bytes
+            self._intake.changed(self, change)
 
     def _take_messages(self) -> bool:
         """Hand on messages; say whether there are no more."""

@@ -145,9 +145,9 @@ class Reaching:
 
     def _settle(self, jobs: _Jobs, job: _Job, error: BaseException | None) -> None:
         self._idle.append(jobs)
-        _take(self._busy, job.near)
+        self._busy -= Counter((job.near,))
         if job.is_hanging:
-            _take(self._hanging, job.near)
+            self._hanging -= Counter((job.near,))
             _log.info("files.answer_again", folder=job.near)
         elif error is not None:
             job.done.set_exception(error)
@@ -159,12 +159,6 @@ class Reaching:
     def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def _take(counted: Counter[str], name: str) -> None:
-    counted[name] -= 1
-    if not counted[name]:
-        del counted[name]
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -98,8 +98,11 @@ def run(arguments: Namespace, instance: Instance) -> int:
     types = {*BUILT_IN, *config.load(instance.paths, instance.environ).event_types}
     steps = taken.in_steps(list(taken.requests(path, types)))
     count = sum(map(len, steps))
-    found = count + taken.left_out.total()
-    report: Fields = {"format": taken.source.name, "found": found, "dry_run": arguments.dry_run}
+    report: Fields = {
+        "format": taken.source.name,
+        "found": count + taken.left_out.total(),
+        "dry_run": arguments.dry_run,
+    }
     if not arguments.dry_run:
         report["memories_before"] = _count(instance)
         try:
@@ -113,8 +116,13 @@ def run(arguments: Namespace, instance: Instance) -> int:
             )
             raise
         report["memories_after"] = _count(instance)
-    report |= {"to_store": count, **taken.outcomes, "left_out": dict(taken.left_out)}
-    report |= {"by_type": dict(taken.types), "edges": len(taken.edges)}
+    report |= {
+        "to_store": count,
+        **taken.outcomes,
+        "left_out": dict(taken.left_out),
+        "by_type": dict(taken.types),
+        "edges": len(taken.edges),
+    }
     if not arguments.dry_run:
         report |= {"edges_drawn": taken.drawn, "counts_carried_over": taken.counted}
     report |= {"changed": dict(taken.changed), "not_kept": len(taken.lost)}
