@@ -102,20 +102,14 @@ Envelope: TypeAlias = tuple[
     *tuple[Position, str, str, int, int, int, str, int],
     *tuple[str | None, str | None, str | None, Position | None, str | None, bytes],
 ]
-"""A row of the table of events without its chain: the fields of `RecordedEvent` up to `trace`, and the hash
-of the payload.
-"""
+"""A row of the table of events without its chain: the fields of `Placed`, and the hash of the payload."""
 
 
-class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in
-    minutes.
-
-    `chain` is the hash of the log up to and including this event.
-    """
+class Placed(msgspec.Struct, frozen=True, gc=False):
+    """The place the log gave an event. Times are microseconds since 1970, offsets are in minutes."""
 
     position: Position
-    event_id: str
+    event_id: str = msgspec.field(name="id")
     tag: str
     recorded_at: int
     occurred_at: int
@@ -127,5 +121,10 @@ class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
     client: str | None
     cause: Position | None
     trace: str | None
+
+
+class RecordedEvent(Placed, frozen=True, gc=False):
+    """An event together with its place. `chain` is the hash of the log up to and including this event."""
+
     chain: bytes
     event: Event | Unknown | Erased

@@ -20,6 +20,7 @@ from omegad.log import appending, chain, dead_letters, erasure, mending, reading
 from omegad.log.codec import tag_of
 from omegad.log.dead_letters import DeadLetter
 from omegad.log.erasure import PayloadErased
+from omegad.log.event import Placed
 from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.log.verifying import ChainCheck
@@ -59,24 +60,9 @@ class Header(
     """What they failed on."""
 
 
-class EventLine(msgspec.Struct, frozen=True, tag="event", forbid_unknown_fields=True):
-    """An event. Times are microseconds since 1970, offsets minutes; hashes are hex; what was erased has no
-    payload.
-    """
+class EventLine(Placed, frozen=True, tag="event", forbid_unknown_fields=True):
+    """An event. Hashes are hex; what was erased has no payload."""
 
-    position: int
-    id: str
-    tag: str
-    recorded_at: int
-    occurred_at: int
-    tz_offset: int
-    origin: str
-    hlc: int
-    session_id: str | None
-    project: str | None
-    client: str | None
-    cause: int | None
-    trace: str | None
     payload_hash: str
     chain: str
     salt: str | None
