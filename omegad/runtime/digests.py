@@ -8,7 +8,6 @@ taken to another home, digests made with it compare with nothing.
 import os
 import secrets
 import stat
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -78,8 +77,7 @@ def _read(path: Path) -> bytes | None:
 def _made(path: Path) -> bytes:
     """Write a new key, which has its name only once it is on the disk."""
     key, part = secrets.token_bytes(KEY_BYTES), path.with_name(path.name + UNFINISHED)
-    with suppress(FileNotFoundError):
-        part.unlink()
+    part.unlink(missing_ok=True)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(key)

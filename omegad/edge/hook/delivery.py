@@ -284,10 +284,10 @@ def tell(answer: bytes) -> None:
         write(scanstring(text, start + len(key))[0].encode("utf-8", "replace"))
 
 
-def write(data: bytes) -> None:
-    """Print bytes."""
+def write(data: bytes, file: int = 1) -> None:
+    """Print bytes, or write them to another file."""
     while data:
-        data = data[posix.write(1, data) :]
+        data = data[posix.write(file, data) :]
 
 
 def is_waiting(folder: bytes) -> bool:
@@ -372,6 +372,5 @@ def make(folder: bytes) -> None:
 def put(path: bytes, data: bytes) -> None:
     """Write a file of this user's alone."""
     file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_EXCL, 0o600)
-    while data:
-        data = data[posix.write(file, data) :]
+    write(data, file)
     posix.close(file)

@@ -2,14 +2,14 @@
 were.
 """
 
-import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from omegad.operations.files import unfinished
 from omegad.runtime.errors import Conflict, Invalid, Refused
+from omegad.storage import own_files
 
 BYTES_MAX = 32 * 1024 * 1024
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
@@ -56,17 +56,11 @@ def write(path: Path, before: str | None, after: str | None, *, mode: int = PRIV
     if before is not None:
         mode = stat.S_IMODE(path.stat().st_mode)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "wb") as file:  # noqa: PTH123  a handle is no path
-            file.write(after.encode())
-            os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with unfinished(path) as part:
+        part.write_bytes(after.encode())
+        part.chmod(mode)
+        own_files.sync(part)
+        part.replace(path)
 
 
 class Original(NamedTuple):
