@@ -53,7 +53,6 @@ from omegad.runtime.json_types import Fields
 from omegad.runtime.times import EPOCH, MICROSECOND
 from omegad.text.redaction import redact
 
-STORE = "memory.upsert"  # it has the time at which something was learned
 LINK = "memory.link"
 CARRY_OVER = "memory.carry_over"
 AT_ONCE = 32  # which share the waits for the disk
@@ -241,9 +240,10 @@ class Import:
             drawn = [asked for asked in links if asked]
             await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
 
-    async def _sent(self, method: str, asked: Fields) -> Answer | OmegadError:
-        """Return what is answered, or why what was sent is refused. The digest in its `request_id`, against
-        which a guess of a secret could be held, is made with the key before.
+    async def _sent(self, method: str, asked: Fields, noted: list[str], what: str) -> Answer | None:
+        """Return what is answered; None where what was sent is refused, and why that is of *what* is *noted*.
+        The digest in its `request_id`, against which a guess of a secret could be held, is made with the key
+        before.
         """
         named = asked | {"request_id": self.key.named(str(asked["request_id"]))}
         try:
@@ -251,14 +251,16 @@ class Import:
         except OmegadError as error:
             if error.kind not in REFUSALS:
                 raise
-            return error
+            is_late = method == CARRY_OVER and error.kind == "conflict"
+            noted.append(f"{what}: {'others came before' if is_late else error}")
+            return None
 
     async def _store(self, wanted: Wanted) -> None:
         is_whole = wanted.names <= self.ids.keys()
-        answer = await self._sent(STORE, wanted.asked | {"metadata": self._metadata(wanted)})
-        if isinstance(answer, OmegadError):
+        asked = wanted.asked | {"metadata": self._metadata(wanted)}
+        answer = await self._sent(transfer.STORE, asked, self.problems, wanted.source_id[:ID_SHOWN])
+        if answer is None:
             self.outcomes["refused"] += 1
-            self.problems.append(f"{wanted.source_id[:ID_SHOWN]}: {answer}")
             return
         is_new = answer["outcome"] == "stored"
         is_known = answer["position"] <= self.head
@@ -273,34 +275,29 @@ class Import:
     async def _finish(self, wanted: Wanted) -> None:
         """Let a memory that was stored before what it names say our ids of that."""
         kept = ("content", "source", "timestamp", "confidence", "ack")
-        answer = await self._sent(
-            STORE,
+        await self._sent(
+            transfer.STORE,
             {name: wanted.asked[name] for name in kept}
             | {
                 "memory_id": self.ids[wanted.source_id],
                 "metadata": self._metadata(wanted),
                 "request_id": f"{wanted.asked['request_id']}-named",
             },
+            self.lost,
+            f"{wanted.source_id[:ID_SHOWN]}: names ids that are not ours",
         )
-        if isinstance(answer, OmegadError):
-            self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: names ids that are not ours: {answer}")
 
     async def _count(self, wanted: Wanted) -> None:
         """Carry over what was counted of a memory."""
         if (memory_id := self.ids.get(wanted.source_id)) is None:
             return
-        answer = await self._sent(CARRY_OVER, carry_over(memory_id, wanted.asked, wanted.counts, self.source))
-        if isinstance(answer, OmegadError):
-            why = "others came before" if answer.kind == "conflict" else str(answer)
-            self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: what was counted of it: {why}")
-        else:
+        asked = carry_over(memory_id, wanted.asked, wanted.counts, self.source)
+        what = f"{wanted.source_id[:ID_SHOWN]}: what was counted of it"
+        if await self._sent(CARRY_OVER, asked, self.lost, what):
             self.counted += 1
 
     async def _draw(self, asked: Fields) -> None:
-        answer = await self._sent(LINK, asked)
-        if isinstance(answer, OmegadError):
-            self.problems.append(f"an edge of {asked['memory_id']}: {answer}")
-        else:
+        if await self._sent(LINK, asked, self.problems, f"an edge of {asked['memory_id']}"):
             self.drawn += 1
 
     def _metadata(self, wanted: Wanted) -> Fields:

@@ -33,7 +33,7 @@ from omegad.runtime.errors import Invalid, NotFound, OmegadError
 from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
-METHOD = "memory.upsert"  # it has the time at which something was learned
+STORE = "memory.upsert"  # it has the time at which something was learned
 AS_THEY_ARE = (
     "content",
     "event_type",
@@ -187,7 +187,7 @@ class Line(msgspec.Struct, frozen=True):
 
     params: dict[str, object]
     id: str
-    method: str = METHOD
+    method: str = STORE
     jsonrpc: str = "2.0"
 
 
@@ -253,7 +253,7 @@ def _store_again(source: Path, instance: Instance) -> int:
                     f"line {number} of {source} is none that `omegad salvage` wrote: {error}"
                 ) from error
             try:
-                client.call(METHOD, **one.params)
+                client.call(STORE, **one.params)
                 count += 1
             except OmegadError as error:
                 if error.kind not in {"refused", "invalid"}:

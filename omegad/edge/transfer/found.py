@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from omegad.edge.transfer.reading import Odd, Row, database, json_of, others, rows, rows_if_any, whole
+from omegad.edge.transfer.reading import Odd, Row, database, has_table, json_of, others, rows, whole
 from omegad.memory.events import EdgeType
 from omegad.memory.lifecycle import COUNT_MAX
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
@@ -146,8 +146,8 @@ def each_of_tables(
     at = modified_at(path)
     with database(path) as connection:
         for table, make in made.items():
-            found = rows if table == next(iter(made)) else rows_if_any
-            yield from each(found(connection, table), partial(_made, make, at))
+            if table == next(iter(made)) or has_table(connection, table):
+                yield from each(rows(connection, table), partial(_made, make, at))
         yield from more()
         yield from (Other(what, count) for what, count in others(connection, read))
 

@@ -204,12 +204,10 @@ def rows(connection: Connection, table: str) -> Iterator[Row]:
         yield from map(row, reversed(behind))
 
 
-def rows_if_any(connection: Connection, table: str) -> Iterator[Row]:
-    """Yield the rows of a table that not every version of the other system has."""
-    if connection.execute(
-        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)
-    ).fetchone():
-        yield from rows(connection, table)
+def has_table(connection: Connection, table: str) -> bool:
+    """Say whether there is a table, which not every version of the other system has."""
+    asked = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    return connection.execute(asked, (table,)).fetchone() is not None
 
 
 def others(connection: Connection, read: Mapping[str, Collection[str]]) -> Iterator[tuple[str, int]]:
