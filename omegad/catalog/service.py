@@ -6,6 +6,7 @@ import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from itertools import count
 
 import msgspec
@@ -25,6 +26,7 @@ from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime import pausing
 from omegad.runtime.errors import Invalid, OmegadError
+from omegad.runtime.json_types import changed
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.private import without_private
 from omegad.session.tool_calls import RecordToolCall
@@ -44,6 +46,7 @@ VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 _TOOLS_LISTED = msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))
+_nfc = partial(unicodedata.normalize, "NFC")
 
 
 class Service:
@@ -233,22 +236,10 @@ def _composed(request: msgspec.Struct) -> msgspec.Struct:
         if (
             name not in VERBATIM
             and isinstance(value, str | tuple | dict)
-            and (composed := _nfc(value)) != value
+            and (composed := changed(value, _nfc)) != value
         ):
             changes[name] = composed
     return msgspec.structs.replace(request, **changes) if changes else request
-
-
-def _nfc(value: object) -> object:
-    match value:
-        case str():
-            return value if value.isascii() else unicodedata.normalize("NFC", value)
-        case tuple() | list():
-            return type(value)(map(_nfc, value))
-        case dict():
-            return {_nfc(key): _nfc(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def _greet(hello: Hello, call: Call) -> Greeting:

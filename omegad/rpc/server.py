@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from itertools import count
 from types import MappingProxyType
 
 import anyio
@@ -16,12 +17,11 @@ import structlog
 from anyio.abc import TaskStatus
 
 from omegad.rpc import endpoint
-from omegad.rpc.intake import Intake
 from omegad.rpc.peer import Call, Handler, Peer
 from omegad.rpc.protocol import InternalError, encode_error, encode_result
 from omegad.rpc.session import Job, Session
 from omegad.rpc.turns import Lane, Turns
-from omegad.rpc.wire import Limits
+from omegad.rpc.wire import Intake, Limits
 from omegad.runtime.errors import OmegadError, Overloaded, Refused, ShuttingDown, forget_frames
 
 __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
@@ -68,7 +68,6 @@ class Server:
         self.intake = Intake(limits.incoming_bytes_in_all_max, limits.line_s)
         self._sessions: set[Session] = set()
         self._turned_away: set[Session] = set()
-        self._opened = 0
         self.in_flight = 0
         """Requests and notifications being served."""
         self._something_ended = anyio.Event()
@@ -93,8 +92,14 @@ class Server:
         # asyncio's own task group, and a scope of the running backend made directly: together a third of a
         # small request's cost less.
         self._scope_type = type(anyio.CancelScope())
+        numbers = count(1)
         async with asyncio.TaskGroup() as self._tasks:
-            listen = partial(loop.create_unix_server, self._connection, sock=sock, backlog=endpoint.BACKLOG)
+            listen = partial(
+                loop.create_unix_server,
+                lambda: Session(self, Peer(next(numbers))),
+                sock=sock,
+                backlog=endpoint.BACKLOG,
+            )
             if sys.version_info >= (3, 13):
                 # The socket's name is for `endpoint` to take away, or for a service manager, which goes on
                 # listening there.
@@ -134,10 +139,6 @@ class Server:
             while not is_done():
                 self._something_ended = anyio.Event()
                 await self._something_ended.wait()
-
-    def _connection(self) -> Session:
-        self._opened += 1
-        return Session(self, Peer(self._opened))
 
     def admit(self, session: Session, connection: socket.socket) -> OmegadError | None:
         """Count *session* among those being served, or say why it is not."""

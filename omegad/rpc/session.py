@@ -14,7 +14,6 @@ import anyio
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from omegad.rpc.intake import SMALL_BYTES, Intake
 from omegad.rpc.peer import Call, Peer
 from omegad.rpc.protocol import (
     Batch,
@@ -28,7 +27,7 @@ from omegad.rpc.protocol import (
     parse_cancel,
 )
 from omegad.rpc.turns import Client, Lane, Turns
-from omegad.rpc.wire import Limits, Wire
+from omegad.rpc.wire import SMALL_BYTES, Intake, Limits, Wire
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
 
 CANCEL = "rpc.cancel"

@@ -102,18 +102,15 @@ class Turns:
             if self._left * 2 <= self._size:
                 self._schedule()
             return True
+        client = asking.client
         if not asking.is_queued:
-            self._queue(asking)
+            asking.is_queued = True
+            client.ready.append(asking)
+            if not client.is_queued:
+                client.is_queued = True
+                (self._busy if client.last_turn >= self._number - 1 else self._fresh).append(client)
             self._schedule()
         return False
-
-    def _queue(self, asking: Asking) -> None:
-        client = asking.client
-        asking.is_queued = True
-        client.ready.append(asking)
-        if not client.is_queued:
-            client.is_queued = True
-            (self._busy if client.last_turn >= self._number - 1 else self._fresh).append(client)
 
     def _schedule(self) -> None:
         if not self._is_due:

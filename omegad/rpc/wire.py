@@ -1,4 +1,4 @@
-"""One connection's bytes: lines in and lines out, neither without bound.
+"""One connection's bytes: lines in and lines out, neither without bound; and what may come of all together.
 
 `asyncio.Protocol`, because streams cost a task per connection and twice the time per request.
 """
@@ -13,7 +13,6 @@ import structlog
 from anyio.lowlevel import checkpoint
 from msgspec import Meta
 
-from omegad.rpc.intake import SMALL_BYTES, Intake
 from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
 from omegad.runtime.errors import OmegadError, Unavailable
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 LINGER_S = 1.0
 PROBE_S = 1.0  # how soon a client is missed while it is not read from
+SMALL_BYTES = 64 * 1024  # that a connection may have, whatever the others have
+LOOK_EVERY_S = 0.25
 FLUSH_BYTES = 64 * 1024  # answers of one turn of the loop are written together, up to so many bytes
 
 log = structlog.get_logger()
@@ -53,6 +54,71 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """
     line_s: Annotated[float, Meta(gt=0)] = 30.0
     """A client that does not end a long line within so long, while others wait for room, is disconnected."""
+
+
+class Intake:
+    """What has come from all connections and is not answered yet: one budget of *bytes_max*, so that many
+    long lines take no more memory than a few.
+
+    Each connection may have a little, whatever the others have. Who would have more, while there is no room,
+    waits; but the one that has waited longest goes on alone, so that lines come to their end, and who sends
+    nothing more of one for *line_s* while others wait is disconnected.
+    """
+
+    def __init__(self, bytes_max: int, line_s: float) -> None:
+        self.bytes = 0
+        self._bytes_max = bytes_max
+        self._line_s = line_s
+        self._sending: set[Wire] = set()
+        """Those who have more than a little."""
+        self.waiting: dict[Wire, None] = {}
+        """Who waits for room, the one that goes on alone first."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_admitting = False
+
+    def changed(self, sending: "Wire", by: int) -> None:
+        """Note that a connection has more or less than before."""
+        self.bytes += by
+        if sending.incoming_bytes > SMALL_BYTES:
+            self._sending.add(sending)
+        else:
+            self._sending.discard(sending)
+            if self.waiting:
+                self.waiting.pop(sending, None)
+        if by < 0 and self.waiting and not self._is_admitting:
+            self._is_admitting = True
+            asyncio.get_running_loop().call_soon(self._admit)
+
+    def may_read(self, sending: "Wire") -> bool:
+        """Say whether more may be read from a connection, which is called when it may if not."""
+        if sending.incoming_bytes <= SMALL_BYTES or self.bytes <= self._bytes_max:
+            self.waiting.pop(sending, None)
+            return True
+        self.waiting.setdefault(sending)
+        self._timer = self._timer or asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)
+        return self._is_first(sending)
+
+    def is_waiting(self, sending: "Wire") -> bool:
+        """Say whether a connection is not read from for want of room."""
+        return sending in self.waiting and not self._is_first(sending)
+
+    def _is_first(self, sending: "Wire") -> bool:
+        return next(iter(self.waiting), None) is sending
+
+    def _admit(self) -> None:
+        self._is_admitting = False
+        for sending in [*self.waiting]:
+            if self.bytes <= self._bytes_max or self._is_first(sending):
+                sending.pump()
+
+    def _look(self) -> None:
+        """Hang up on those who keep others waiting."""
+        self._timer = None
+        if self.waiting:
+            for sending in [*self._sending]:
+                if not self.is_waiting(sending) and self.waiting.keys() - {sending}:
+                    sending.hang_up_if_stalled(self._line_s)
+            self._timer = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)
 
 
 class Wire(asyncio.Protocol, ABC):

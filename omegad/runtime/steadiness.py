@@ -50,7 +50,13 @@ class Steadiness:
         self._clock = clock
         self._elapsed_ns = elapsed_ns
         self._offset_us = self._now_offset_us()
-        self._odd = _odd(clock.now_us(), latest_us, installed_us)
+        now_us = clock.now_us()
+        self._odd: str | None = None
+        """What is odd of the time of the start."""
+        if latest_us and now_us - latest_us > GAP_US:
+            self._odd = f"the clock is {in_words(now_us - latest_us)} after the latest event"
+        elif installed_us - now_us > DAY_US:
+            self._odd = f"the clock is {in_words(installed_us - now_us)} before omegad was installed"
         self._jumped_at_us = 0
         self.jumped_us = 0
         """By how much the clock is ahead of where it would be had it gone steadily since the start, or
@@ -93,12 +99,3 @@ class Steadiness:
 
     def _now_offset_us(self) -> int:
         return self._clock.now_us() - self._elapsed_ns() // 1_000
-
-
-def _odd(now_us: int, latest_us: int, installed_us: int) -> str | None:
-    """Say what is odd of the time of a start, None where nothing is."""
-    if latest_us and now_us - latest_us > GAP_US:
-        return f"the clock is {in_words(now_us - latest_us)} after the latest event"
-    if installed_us - now_us > DAY_US:
-        return f"the clock is {in_words(installed_us - now_us)} before omegad was installed"
-    return None

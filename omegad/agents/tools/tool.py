@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.runtime.errors import Invalid
+from omegad.runtime.json_types import changed
 from omegad.text.quoting import fenced, inert, name, one_line
 
 LINE_CHARACTERS = 400
@@ -106,15 +107,7 @@ def line(content: str, most: int = LINE_CHARACTERS) -> str:
 
 def harmless(value: object) -> Any:  # noqa: ANN401  the same kind of JSON
     """Return a value of an answer whose texts are as harmless as they are where they are fenced."""
-    match value:
-        case str():
-            return inert(value)
-        case list() | tuple():
-            return [harmless(one) for one in value]
-        case dict():
-            return {harmless(key): harmless(one) for key, one in value.items()}
-        case _:
-            return value
+    return changed(value, inert)
 
 
 def in_full(head: str, content: str, structured: Fields, after: str = "") -> Reply:

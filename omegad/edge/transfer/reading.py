@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import msgspec
 
 from omegad.runtime.errors import Invalid
 from omegad.runtime.json_text import flattened, mended
-from omegad.runtime.json_types import Json
+from omegad.runtime.json_types import Json, changed
 from omegad.storage.driver import Connection, sqlite
 
 FILE_BYTES_MAX = 512 * 1024 * 1024
@@ -148,15 +149,7 @@ def json_of(data: bytes | str) -> Json:
 
 def whole(value: Json) -> Json:
     """Return *value* with U+FFFD for halves of surrogate pairs, which no encoding can carry."""
-    match value:
-        case str():
-            return _SURROGATE.sub("\ufffd", value)
-        case list():
-            return [whole(one) for one in value]
-        case dict():
-            return {whole(name): whole(one) for name, one in value.items()}
-        case _:
-            return value
+    return changed(value, partial(_SURROGATE.sub, "\ufffd"))
 
 
 @contextmanager
