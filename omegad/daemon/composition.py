@@ -32,7 +32,7 @@ from omegad.catalog.service import Service
 from omegad.embedding import cache
 from omegad.embedding.cache import VectorLookup
 from omegad.embedding.embedder import Embedder
-from omegad.index.served import ServedIndex
+from omegad.index.served import RecentVectors, ServedIndex
 from omegad.knowledge import lint_report
 from omegad.log import event_log
 from omegad.log.decision import DecisionState
@@ -187,6 +187,7 @@ async def composed(
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             of_nouns={
+                RecentVectors: RecentVectors(),
                 MemoryTypes: MemoryTypes.configured(settings.event_types),
                 Liveness: Liveness(clock),
                 HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),

@@ -25,7 +25,6 @@ class ServedIndex:
     def __init__(self, embedder: Embedder) -> None:
         """Start without a index; the first text that is embedded makes one."""
         self.embedder = embedder
-        self.recent = RecentVectors()
         self._index: VectorIndex | None = None
         self._file: Path | None = None
 
@@ -73,7 +72,9 @@ class RecentVectors:
         self._lock = threading.Lock()
 
     def add(self, memory_id: str, project: str | None, vector: bytes) -> None:
-        """Note a memory that is being stored; whether it was is for the decision state to say."""
+        """Note a memory that is about to be stored, for those that are decided before the views show it;
+        whether it was is for the decision state to say.
+        """
         with self._lock:
             self._entries.append((memory_id, project, vector))
 

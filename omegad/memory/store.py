@@ -11,6 +11,7 @@ from msgspec import Meta
 from omegad import index
 from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import neighbours
+from omegad.index.served import RecentVectors
 from omegad.index.vector_index import VectorIndex
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
@@ -536,8 +537,9 @@ async def look_around(
     )
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
-    services.remember(base.memory_id, command.project, embedded.vector)
-    return msgspec.structs.replace(ready, arrived=partial(services.recent, command.project, embedded.vector))
+    recent = services[RecentVectors]
+    recent.add(base.memory_id, command.project, embedded.vector)
+    return msgspec.structs.replace(ready, arrived=partial(recent.near, command.project, embedded.vector))
 
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):

@@ -20,6 +20,7 @@ import structlog
 from msgspec import Meta
 
 from omegad.embedding.cache import VectorCache
+from omegad.index.served import RecentVectors
 from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
 from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure, PayloadErased
 from omegad.log.event import NewEvent, Position
@@ -363,7 +364,7 @@ class Erasing:
             tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
         if failures:
             raise failures[0]
-        services.near.recent.forget(found.memory_ids)
+        services[RecentVectors].forget(found.memory_ids)
         services.near.forget_index()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)

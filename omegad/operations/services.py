@@ -6,20 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
-import msgspec
 import structlog
 
 from omegad.agents.spool import Spool
 from omegad.embedding.jobs import Urgency
 from omegad.embedding.passages import Embedded
 from omegad.index.served import ServedIndex
-from omegad.log.decision import Decision, Proposal
-from omegad.log.event import Event, NewEvent, Position
+from omegad.log.event import Position
 from omegad.log.verifying import LogReport
-from omegad.requests.command import Acknowledged
-from omegad.requests.method import Moment, RequestContext, Services
+from omegad.requests.method import Moment, Services
 from omegad.runtime import pausing
-from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
+from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, PathHangs
 from omegad.session.liveness import Liveness
 from omegad.session.projects import by_disk
 from omegad.storage.readers import Turn
@@ -120,32 +117,6 @@ class DaemonServices(Services):
                 if why := await self.reach(partial(pausing.of_folders, self.home, paths), near):
                     return why
         return None
-
-    def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
-        """Note a memory that is about to be stored, for those that are decided before the views show it."""
-        self.near.recent.add(memory_id, project, vector)
-
-    def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
-        """Return the ids of memories noted lately that are near a vector."""
-        return self.near.recent.near(project, vector)
-
-    def record(
-        self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
-    ) -> None:
-        """Append an event that nobody waits for."""
-        assert isinstance(event, Event)
-        new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
-        decision = Decision(events=(new,), answer=Acknowledged())
-        self.behind(
-            Proposal(decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace)
-        )
-
-    def behind(self, proposal: Proposal) -> None:
-        """Have something appended that nobody waits for; a log that cannot take it is a warning."""
-        try:
-            self.log.append_later(proposal)
-        except OmegadError as error:
-            _log.warning("request.not_logged", error=str(error))
 
 
 def _tell_degraded(error: Exception, bound_s: float, tell: Callable[..., object]) -> None:

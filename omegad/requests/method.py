@@ -16,17 +16,18 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import msgspec
+import structlog
 
 from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision, Proposal, RequestKey
-from omegad.log.event import Position
+from omegad.log.event import Event, NewEvent, Position
 from omegad.log.event_log import EventLog
-from omegad.requests.command import Command
+from omegad.requests.command import Acknowledged, Command
 from omegad.requests.query import Query
 from omegad.requests.verb import OF_ITS_NAME, AgentTool, Verb
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
-from omegad.runtime.errors import Refused
+from omegad.runtime.errors import OmegadError, Refused
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
@@ -37,6 +38,7 @@ from omegad.text.ingestion.tagging import TagRules
 from omegad.views.barrier import Barrier, Extent, Snapshot
 from omegad.views.current import Views
 
+_log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 IN_EVERY = frozenset({*Command.__struct_fields__, *Query.__struct_fields__})
@@ -229,25 +231,22 @@ class Services(ABC):
         most; say whether it is.
         """
 
-    @abstractmethod
-    def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
-        """Note a memory that is about to be stored, for those that are decided before the views show it."""
-
-    @abstractmethod
-    def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
-        """Return the ids of memories noted lately that are near a vector; whether they were stored is for
-        the decision state to say.
-        """
-
-    @abstractmethod
     def record(
-        self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
+        self, event: Event, context: RequestContext, *, session_id: str | None, project: str | None
     ) -> None:
         """Append an event that nobody waits for."""
+        new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
+        decision = Decision(events=(new,), answer=Acknowledged())
+        self.behind(
+            Proposal(decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace)
+        )
 
-    @abstractmethod
     def behind(self, proposal: Proposal) -> None:
         """Have something appended that nobody waits for; a log that cannot take it is a warning."""
+        try:
+            self.log.append_later(proposal)
+        except OmegadError as error:
+            _log.warning("request.not_logged", error=str(error))
 
 
 @dataclass(frozen=True, kw_only=True)
