@@ -29,6 +29,7 @@ from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import changed
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.private import without_private
+from omegad.session.liveness import Liveness
 from omegad.session.tool_calls import RecordToolCall
 from omegad.text.redaction import redact_name
 
@@ -97,8 +98,9 @@ class Service:
         delivery = delivery or _key_of(request, call, params, self._runner.services.digests.of)
         match method:
             case CommandMethod():
-                if method.name.partition(".")[0] in COORDINATING:
-                    self._runner.heard(getattr(request, "session_id", None))
+                is_coordinating = method.name.partition(".")[0] in COORDINATING
+                if is_coordinating and (session_id := getattr(request, "session_id", None)):
+                    self._runner.services[Liveness].hear(session_id)
                 context = RequestContext(
                     client=call.peer.name or None, written=call.peer.written, delivery=delivery
                 )
@@ -152,7 +154,8 @@ class Service:
             return calling.refused(f"omegad keeps off: {why}. Nothing was stored or looked up")
         asked, began = count(), time.perf_counter()
         whose = request.session_id or call.peer.name
-        self._runner.heard(whose)
+        if whose:
+            self._runner.services[Liveness].hear(whose)
 
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}

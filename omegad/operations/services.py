@@ -17,7 +17,6 @@ from omegad.log.verifying import LogReport
 from omegad.requests.method import Moment, Services
 from omegad.runtime import pausing
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, PathHangs
-from omegad.session.liveness import Liveness
 from omegad.session.projects import by_disk
 from omegad.storage.readers import Turn
 from omegad.views.barrier import Snapshot
@@ -42,10 +41,6 @@ class DaemonServices(Services):
     """
     prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
     """Says whether the log is as it was written, telling how far it is."""
-
-    def heard(self, session_id: str) -> None:
-        """Note that a session is alive."""
-        self[Liveness].hear(session_id)
 
     @property
     def embedder_id(self) -> str | None:

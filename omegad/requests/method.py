@@ -192,10 +192,6 @@ class Services(ABC):
     def moment(self, snapshot: Snapshot) -> Moment:
         """Return what is known of a moment of the views."""
 
-    @abstractmethod
-    def heard(self, session_id: str) -> None:
-        """Note that a session is alive."""
-
     @property
     @abstractmethod
     def embedder_id(self) -> str | None:

@@ -118,11 +118,6 @@ class RequestRunner:
             return outcome
         raise AssertionError(method)
 
-    def heard(self, session_id: str | None) -> None:
-        """Note that a session is alive, which asks for something by its name."""
-        if session_id:
-            self.services.heard(session_id)
-
     async def _proposed(
         self,
         method: CommandMethod,
