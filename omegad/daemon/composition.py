@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -137,8 +137,7 @@ async def composed(
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
-        lookup = VectorLookup(vectors)
-        stack.callback(lookup.close)
+        lookup = stack.enter_context(closing(VectorLookup(vectors)))
         files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
         limits = ReadLimits(

@@ -12,11 +12,12 @@ from omegad.agents.spool import Spool
 from omegad.embedding.jobs import Urgency
 from omegad.embedding.passages import Embedded
 from omegad.index.served import ServedIndex
+from omegad.log.decision import Proposal
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.requests.method import Moment, Services
 from omegad.runtime import pausing
-from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, PathHangs
+from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
 from omegad.session.projects import by_disk
 from omegad.storage.readers import Turn
 from omegad.views.barrier import Snapshot
@@ -112,6 +113,13 @@ class DaemonServices(Services):
                 if why := await self.reach(partial(pausing.of_folders, self.home, paths), near):
                     return why
         return None
+
+    def behind(self, proposal: Proposal) -> None:
+        """Have something appended that nobody waits for; a log that cannot take it is a warning."""
+        try:
+            self.log.append_later(proposal)
+        except OmegadError as error:
+            _log.warning("request.not_logged", error=str(error))
 
 
 def _tell_degraded(error: Exception, bound_s: float, tell: Callable[..., object]) -> None:

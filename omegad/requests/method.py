@@ -16,7 +16,6 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 
 from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision, Proposal, RequestKey
@@ -27,7 +26,7 @@ from omegad.requests.query import Query
 from omegad.requests.verb import OF_ITS_NAME, AgentTool, Verb
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
-from omegad.runtime.errors import OmegadError, Refused
+from omegad.runtime.errors import Refused
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
@@ -38,7 +37,6 @@ from omegad.text.ingestion.tagging import TagRules
 from omegad.views.barrier import Barrier, Extent, Snapshot
 from omegad.views.current import Views
 
-_log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 IN_EVERY = frozenset({*Command.__struct_fields__, *Query.__struct_fields__})
@@ -237,12 +235,9 @@ class Services(ABC):
             Proposal(decide=lambda _state, _now_us: decision, client=context.client, trace=context.trace)
         )
 
+    @abstractmethod
     def behind(self, proposal: Proposal) -> None:
         """Have something appended that nobody waits for; a log that cannot take it is a warning."""
-        try:
-            self.log.append_later(proposal)
-        except OmegadError as error:
-            _log.warning("request.not_logged", error=str(error))
 
 
 @dataclass(frozen=True, kw_only=True)
