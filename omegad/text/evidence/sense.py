@@ -58,6 +58,7 @@ _IRREGULAR = {
     "knew": "know", "known": "know", "led": "lead", "meant": "mean", "rose": "rise", "saw": "see", "seen":
     "see", "shown": "show", "shut": "shut", "slept": "sleep", "stored": "store", "taught": "teach", "threw":
     "throw", "thrown": "throw", "won": "win", "users": "user", "success": "succeed", "failure": "fail",
+    "men": "man", "women": "woman", "children": "child", "people": "person", "indices": "index",
 }  # fmt: skip
 _NUMBERS = {
     word: str(number)
@@ -83,10 +84,18 @@ _TOKEN = re.compile(r"`[^`\s]+`|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
 _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u20ac]{0,4})", re.IGNORECASE)
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))
+_NO_ONE = re.compile(r"\bno[ -]one\b", re.IGNORECASE)
+_EITHER = re.compile(r"\s+or(?:\s+(?:may|might|can|will|is|are|do|does))?\s+not\b", re.IGNORECASE)
+"""As in "may or may not"."""
 _OWNED = re.compile(r"'s\b")
 _BREAKS = frozenset(",;:()!?")
 _TURNS_BACK = WORDS["turns_back"]
-_PREFERRED = WORDS["preferring"] | WORDS["using"]
+_RANKED_BY = {
+    word: frozenset(("over", "to"))
+    if word.startswith(("prefer", "favo", "like", "love"))
+    else frozenset(("over",))
+    for word in WORDS["preferring"] | WORDS["using"]
+}
 _TURNING = frozenset(
     {"not", *(one for one, _ in _REPLACING)}.union(
         *(WORDS[kind] for kind in ("negators", "ranking", "ending", "stopping", "failing"))
@@ -106,6 +115,7 @@ def read(sentence: str) -> Sense:
     text = sentence.translate(_STRAIGHT)
     for short, long in _LONG:
         text = text.replace(short, long)
+    text = _EITHER.sub("", _NO_ONE.sub("nobody", text))
     found = _TOKEN.findall(_OWNED.sub("", text))
     tokens = [token.rstrip(".'") if len(token) > 1 else token for token in found]
     folded = [token.casefold() for token in tokens]
@@ -120,10 +130,12 @@ def read(sentence: str) -> Sense:
         if token in _BREAKS or (turns and word not in WORDS["ending"]) or is_more:
             continue
         term, names, is_light, is_small = _known(token, is_first=place == 0)
-        if (
-            word == "on"
-            and folded[place - 1] in WORDS["switched"]
-            and WORDS["at_all"].issuperset(folded[place + 1 : place + 2])
+        if word == "on" and (
+            folded[place - 1] in WORDS["switching"]
+            or (
+                folded[place - 1] in WORDS["switched"]
+                and WORDS["at_all"].issuperset(folded[place + 1 : place + 2])
+            )
         ):
             is_small = False
         words.append(Word(term, is_denied, names, is_light, is_small, is_subject))
@@ -137,13 +149,14 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
     """Yield of each token whether it is denied, and whether it is what turns the sense: a negation, or
     what puts the words after it behind others.
     """
-    is_denied = is_source = has_preferred = False
+    is_denied = is_source = False
+    ranked_by = frozenset[str]()  # by which words what follows is put behind: "prefer … to", "use … over"
     goals = WORDS["goals"].intersection(folded)
     for place, (before, word, after) in enumerate(
         zip(("", *folded), folded, (*folded[1:], ""), strict=False)
     ):
         turns = (word in _TURNING and _turns(word, after)) or (
-            word in {"over", "to"} and has_preferred and before not in WORDS["preferring"]
+            word in ranked_by and before not in WORDS["preferring"]
         )
         takes_side = word == "and" and (after in WORDS["preferring"] or after in WORDS["negators"])
         if tokens[place] in _BREAKS or word in _TURNS_BACK or takes_side:
@@ -161,7 +174,7 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
             is_denied = is_source = turns = True
         elif is_source and word in goals:
             is_denied = is_source = False
-        has_preferred = has_preferred or word in _PREFERRED
+        ranked_by = ranked_by | _RANKED_BY.get(word, frozenset())
         yield is_denied and not turns, turns
 
 
@@ -171,7 +184,7 @@ def _turns(word: str, after: str) -> bool:
     return (
         word in WORDS["negators"]
         or word in WORDS["ranking"]
-        or (word in WORDS["ending"] and bool(after))
+        or (word in WORDS["ending"] and bool(after) and after not in {"into", "onto", "off"})
         or (word in WORDS["stopping"] and after.endswith("ing"))
         or (word in WORDS["failing"] and after == "to")
         or (word, after) in _REPLACING

@@ -7,6 +7,7 @@ of a text is its first line, its title; support is looked for in all of its sent
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -121,10 +122,20 @@ _PAIRS = frozenset(
     for one, other in [both.split("/")]
     for pair in ((one, other), (other, one), (root(one), root(other)), (root(other), root(one)))
 )
-_UNITS = frozenset(map(root, WORDS["units"]))
+_MEASURES = {
+    root(name): (kind, names.partition("/")[0])
+    for kind in ("durations", "sizes")
+    for names in WORDS[kind]
+    for name in names.split("/")
+}
+"""What a unit measures, and which one it is."""
+_UNITS = _MEASURES.keys() | set(map(root, WORDS["units"]))
 _SOLE = frozenset(map(root, WORDS["sole"]))
 _PARTLY = frozenset(map(root, WORDS["partly"]))
 _MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
+_VERBS = frozenset(map(root, WORDS["states"] | WORDS["light"]))
+_JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
+_NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
@@ -197,14 +208,43 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
     not_theirs = other.denied - other.asserted
     if other.denials and (not_theirs & denied or not not_theirs & one.asserted):
         return None
-    around = [word for word in other.words if word.term not in hit and not word.is_denied]
+    said = _without_the_exempt(one, other)
+    around = [word for word in said if word.term not in hit and not word.is_denied]
     if not around:
-        return "denied" if len(hit) > 1 else None
+        return "denied" if len(hit) > 1 or "nobody" in one.folded else None
     missing = [word for word in around if word.term not in one.terms]
-    if any(word.names for word in missing) or around[0] in missing or len(missing) > len(around) // SPARE:
+    spare = len(around) // SPARE
+    if _NONE_AT_ALL & one.folded and _in_order(one, other):
+        spare = max(spare, len(hit) // 2)  # what holds of none holds of no special one
+        around = said
+    if any(word.names for word in missing) or around[0] in missing or len(missing) > spare:
         return None
     is_other = any(not word.is_denied and word.term not in other.asserted for word in one.words)
     return "named as not" if is_other and _names_another(one) else "denied"
+
+
+def _without_the_exempt(one: _Title, other: _Title) -> list[Word]:
+    """Return the words of a sentence that one which denies it has to speak of.
+
+    Nobody is none of anybody, whoever the sentence names; no and never are of any number, however many it
+    begins with and how long after.
+    """
+    words = list(other.words)
+    if not (_NONE_AT_ALL | {"never"}) & one.folded or "longer" in one.folded:
+        return words
+    at = next((at for at, word in enumerate(words) if word.term in one.denied), 0)
+    ahead, rest = words[:at], words[at:]
+    if "nobody" in one.folded and (not one.light_denied or one.light_denied & other.light):
+        ahead = []
+    elif ahead and (ahead[0].term.isdigit() or ahead[0].term in _PARTLY):
+        ahead = ahead[1:]
+    return ahead + [word for word in rest if not word.term.isdigit() and word.term not in _UNITS]
+
+
+def _in_order(one: _Title, other: _Title) -> bool:
+    """Say whether a sentence asserts all that the other one denies, in its order."""
+    rest = iter([word.term for word in other.words if not word.is_denied])
+    return all(word.term in rest for word in one.words if word.is_denied)
 
 
 def _names_another(title: _Title) -> bool:
@@ -231,7 +271,13 @@ def _opposite(new: _Title, old: _Title) -> Kind | None:
         ),
         None,
     )
-    if pair is None or new.denials % 2 != old.denials % 2 or _is_conditional(new) != _is_conditional(old):
+    if (
+        pair is None
+        or _tells_which(pair[1], new)
+        or _tells_which(pair[0], old)
+        or new.denials % 2 != old.denials % 2
+        or _is_conditional(new) != _is_conditional(old)
+    ):
         return None
     missing, extra, shared = gone.keys() - {pair[0]}, added.keys() - {pair[1]}, new.terms & old.terms
     names = {word.term for word in (*new.words, *old.words) if word.names}
@@ -242,6 +288,12 @@ def _opposite(new: _Title, old: _Title) -> Kind | None:
     if len(missing) > max(1, len(shared) // SPARE) or old.words[0].term in missing:
         return None
     return "opposite" if ("than" in new.folded) == ("than" in old.folded) else None
+
+
+def _tells_which(term: str, title: _Title) -> bool:
+    """Say whether a word stands ahead of the last one of a subject: "small caches expire" are no others."""
+    subject = [word.term for word in title.words if word.is_subject]
+    return len(subject) < len(title.words) and term in subject[:-1]
 
 
 def _another_value(new: _Title, old: _Title) -> Kind | None:
@@ -258,12 +310,21 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
     )
     shared = (new.terms & old.terms).keys() - _UNITS
     bounds = WORDS["bounds"]
+    is_numbered = len({_shape(term) for term in shared}) > 1
+    if len(added) == len(gone) == 1 and is_numbered and _is_another_unit(added[0], gone[0]):
+        return "another value"
     if len(added) != 1 or len(gone) != 1 or not shared or (bounds & new.folded and bounds & old.folded):
         return None
     values = [word for word in (*new.words, *old.words) if word.term in {*added, *gone}]
     are_numbers = len({_shape(word.term) for word in values}) == 1 and _shape(added[0]) != "word"
     is_other = not any(word.is_subject for word in values) if are_numbers else shared & _SOLE
     return "another value" if is_other else None
+
+
+def _is_another_unit(one: str, other: str) -> bool:
+    """Say whether two units measure the same, and differ."""
+    (kind, unit), (other_kind, other_unit) = _MEASURES.get(one, ("", "")), _MEASURES.get(other, ("", ""))
+    return bool(kind) and kind == other_kind and unit != other_unit
 
 
 def _shape(term: str) -> str:
@@ -294,17 +355,45 @@ def _senses(text: str) -> list[Sense]:
 _SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
 
 
+def _says(words: Sequence[Word], said: Iterable[Word]) -> bool:
+    """Say whether words are among others in their order, and none of them is one of more in a list: what A
+    and B did need not be what B did.
+    """
+    rest = iter(words)
+    is_first = True
+    for one in said:
+        between = list[Word]()
+        for word in rest:
+            if (word.term, word.is_denied) == (one.term, one.is_denied):
+                break
+            between.append(word)
+        else:
+            return False
+        if _is_listed(between, is_first=is_first):
+            return False
+        is_first = False
+    tail = [word.term for word in islice(rest, 2)]
+    return not (tail[:1] == ["and"] and tail[1:] and _shape(tail[1]) == "number")
+
+
+def _is_listed(between: Sequence[Word], *, is_first: bool) -> bool:
+    """Say whether words that one sentence has and another leaves out are joined to the words around them."""
+    ends = [at for at, word in enumerate(between) if word.term in _JOINING]
+    if not ends or all(word.is_small for word in between):
+        return False
+    is_ahead = all(word.term in _ARTICLES for word in between[ends[-1] + 1 :])
+    is_clause = any(word.term in _VERBS for word in between)
+    return (is_ahead and not is_clause) or (ends[0] == 0 and not is_first)
+
+
 def _holds(long: Sense, short: Sense) -> bool:
     """Say whether one sentence says all that another one says, in its order, and simply says it."""
     is_same_mood = not long.is_question and not short.is_question and long.denials == short.denials
     is_same_time = _PAST.isdisjoint(long.folded) == _PAST.isdisjoint(short.folded)
     if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & WORDS["hedges"]:
         return False
-    rest = iter([(word.term, word.is_denied) for word in long.words])
-    said = [
-        (word.term, word.is_denied) for word in short.words if not word.is_small or word.term in _MEANT_ROOTS
-    ]
-    is_said = len(said) > 1 and all(word in rest for word in said)
+    said = [word for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
+    is_said = len(said) > 1 and _says(long.words, said)
     if not is_said or WORDS["whole"].isdisjoint(long.folded):
         return is_said
     whole, part = ([word.term for word in one.words if not word.is_small] for one in (long, short))
