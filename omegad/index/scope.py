@@ -1,6 +1,7 @@
 """Which memories a question is about: those that can be found at its moment and pass its filters."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -56,7 +57,7 @@ class Scope:
             index.sync(connection)
             self._embedded = index.selected(self.selection)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many memories there are; at most `COUNTED_MAX` are told apart where there are fewer vectors
         than that.

@@ -1,5 +1,5 @@
-"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, then the exact cosines of the few
-that remain.
+"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, products of those that remain, then
+the exact cosines of as many as are asked for.
 
 Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without
 reading any. Wherever a vector is, its cosine is sqlite-vec's.
@@ -20,7 +20,10 @@ from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
-RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
+RESCORED = 256  # neighbours by sign bits whose exact cosine is computed, unless products tell enough of them
+ROUNDED = (
+    8  # memories beyond those asked for, which products in another order of adding may mistake for farther
+)
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
 CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
@@ -98,7 +101,7 @@ class VectorIndex:
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
                 chosen = chosen[np.argpartition(self._differing(vector, chosen), RESCORED)[:RESCORED]]
-            rows, found = self._rescored(connection, vector, chosen)
+            rows, found = self._rescored(connection, vector, self._likeliest(vector, chosen, limit + ROUNDED))
         order, best = np.lexsort((rows, -found)), dict[int, float]()
         for row, cosine in zip(rows[order].tolist(), found[order].tolist(), strict=True):
             best.setdefault(row, cosine)
@@ -197,6 +200,26 @@ class VectorIndex:
                     (words[:count][part] if is_all else words[chosen[part]]) ^ asked
                 )
         return differing
+
+    def _likeliest(self, vector: bytes, chosen: npt.NDArray[np.intp], limit: int) -> npt.NDArray[np.intp]:
+        """Return the nearest by their products of the chosen vectors that are kept whole, of so many memories;
+        and those that are not kept.
+        """
+        kept = chosen[chosen < self._exact_max]
+        if len(kept) <= limit:
+            return chosen
+        vectors = self._exact[: len(kept)] if len(kept) == self._columns.count else self._exact[kept]
+        # Not by a library of matrices, which wakes its threads for less than they save.
+        products = np.einsum("ij,j->i", vectors, np.frombuffer(vector, "<f4"))
+        rows = self._columns.memory[kept]
+        order = np.lexsort((rows, np.where(np.isfinite(products), -products, 0)))
+        nearest, memories = kept[order], set[int]()
+        for count, memory in enumerate(rows[order].tolist()):
+            memories.add(memory)
+            if len(memories) > limit:
+                nearest = nearest[:count]
+                break
+        return np.append(nearest, chosen[chosen >= self._exact_max])
 
     def _rescored(
         self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]

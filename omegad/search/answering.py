@@ -59,13 +59,14 @@ def read(
     """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is
     computing them.
     """
-    index, matches = moment.index_as(VectorIndex) if asked.vector else None, None
+    index, matches = moment.index_as(VectorIndex), None
     if asked.vector is not None:
         with suppress(NotEmbedded):
             matches = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us)
-    is_degraded = matches is None or (index is not None and len(index) == 0 and are_there_any(connection))
+    has_none = index is not None and asked.vector is not None and len(index) == 0
+    is_degraded = matches is None or (has_none and are_there_any(connection))
     if matches is None or is_degraded:
-        matches = search(connection, query, Sources(None, None, asked.types), moment.now_us)
+        matches = search(connection, query, Sources(None, index, asked.types), moment.now_us)
     if not matches.results:
         moment.require_current()
     return SearchReading(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)

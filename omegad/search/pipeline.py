@@ -50,7 +50,7 @@ WHERE m.node_id = ?2 AND m.status = 'active'
 
 class Sources(msgspec.Struct, frozen=True):
     """What is searched beside the words: the vectors of the question and of the memories, None without a
-    model.
+    model. Where only the question has none, the index tells which memories pass the filters.
 
     The question's may be what waits for it, and returns None where it does not come. `types` are the known
     types, `model` has the weights of all that is found.
@@ -237,7 +237,7 @@ def _sought(
 ) -> SearchRequest:
     """Return what is looked for; in full text nothing where meaning alone is wanted and can be had."""
     index = sources.index if sources.vector is not None else None
-    scope, named = Scope(connection, query, now_us, index), question.period
+    scope, named = Scope(connection, query, now_us, sources.index), question.period
     dated = named.undated if named and index is not None else ()
     wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
     vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from errno import ENOSPC
@@ -36,6 +37,11 @@ _UNFINISHED = re.compile(rf"{_NAME.pattern}{re.escape(UNFINISHED)}{BELONGING}")
 REBUILD_CACHE_KIB = (
     16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
 )
+
+_MOVE_CHECKPOINTS = """
+UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ?
+WHERE name IN (SELECT value FROM json_each(?))
+"""
 
 _log = structlog.get_logger(__name__)
 
@@ -314,7 +320,8 @@ def save_checkpoint(connection: Connection, checkpoint: Checkpoint) -> Checkpoin
 
 def move_checkpoints(connection: Connection, reached: Iterable[Checkpoint]) -> None:
     """Write how far projections have come whose checkpoints are there, in the transaction of the rows."""
-    rows = [(one.position, one.chain, one.failed_position, one.error, one.name) for one in reached]
-    connection.executemany(
-        "UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ? WHERE name = ?", rows
-    )
+    alike = defaultdict[tuple[object, ...], list[str]](list)
+    for one in reached:
+        alike[one.position, one.chain, one.failed_position, one.error].append(one.name)
+    for moved, names in alike.items():
+        connection.execute(_MOVE_CHECKPOINTS, (*moved, msgspec.json.encode(names).decode()))
