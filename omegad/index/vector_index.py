@@ -202,8 +202,8 @@ class VectorIndex:
         return differing
 
     def _likeliest(self, vector: bytes, chosen: npt.NDArray[np.intp], limit: int) -> npt.NDArray[np.intp]:
-        """Return the nearest by their products of the chosen vectors that are kept whole, of so many memories;
-        and those that are not kept.
+        """Return those of the chosen vectors that are kept whole and nearest by their products, of so many
+        memories; and those that are not kept.
         """
         kept = chosen[chosen < self._exact_max]
         if len(kept) <= limit:
@@ -226,9 +226,10 @@ class VectorIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        known = cosines(connection, vector, self._ids[read].tolist())
-        read = read[np.isin(self._ids[read], list(known))]
-        found = list[float]()
+        known, found = dict[int, float](), list[float]()
+        if len(read):
+            known = cosines(connection, vector, self._ids[read].tolist())
+            read = read[np.isin(self._ids[read], list(known))]
         for part in (kept[start : start + RESCORED] for start in range(0, len(kept), RESCORED)):
             vectors = self._exact[part]
             starts = str([*range(1, vectors.nbytes, VECTOR_BYTES)])

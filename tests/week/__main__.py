@@ -11,7 +11,7 @@ from tests.week.sessions import scripted, transcribed
 
 def main() -> None:
     """Live a week, and end with 1 where something that should happen by itself did not, or log and views
-    differ.
+    differ. What there was no occasion for, since nothing proved itself or nothing is to be compacted, is named.
     """
     parser = argparse.ArgumentParser(
         prog="python -m tests.week", description="A week of agents' sessions, and what a person sees of it."
@@ -25,7 +25,9 @@ def main() -> None:
         folder = options.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         lived = Week(folder, sessions, options.sessions, _tell).live()
-    _tell("\n".join(lived.wrong) or "all of it happened by itself; log and views verify")
+    if lived.unshown:
+        _tell(f"no occasion for: {', '.join(lived.unshown)}")
+    _tell("\n".join(lived.wrong) or "all there was an occasion for happened by itself; log and views verify")
     sys.exit(bool(lived.wrong))
 
 

@@ -22,10 +22,13 @@ SCREENS = {0: "Monday", 2: "Wednesday", 4: "Friday"}
 
 
 class Lived(NamedTuple):
-    """What a week came to: the events by tag, and what is not as it should be."""
+    """What a week came to: the events by tag, what is not as it should be, and what its sessions gave no
+    occasion for, so that it was not shown.
+    """
 
     events: Counter[str]
     wrong: list[str]
+    unshown: list[str]
 
 
 class MovedHome(Home):
@@ -176,7 +179,14 @@ class Week:
             "lint reports": stored["auto_lint"],
         }
         self._tell("\n" + ", ".join(f"{count} {name}" for name, count in wanted.items()))
-        wrong = [f"no {name}" for name, count in wanted.items() if not count]
+        lacking = [name for name, count in wanted.items() if not count]
+        due = self.home.call("memory.consolidate", dry_run=True)
+        idle = {
+            "promotions": not due["promoted"],
+            "summaries of weeks or likes": not due["compacted"]["clusters"],
+        }
+        unshown = [name for name in lacking if idle.get(name)]
+        wrong = [f"no {name}" for name in lacking if name not in unshown]
         if any(one["by"] != "schedule" for one in upkeeps):
             wrong.append("an upkeep that nobody asked for says it was by hand")
         verified = self._verb("verify")
@@ -186,4 +196,4 @@ class Week:
         except AssertionError as error:
             wrong.append(f"verify: {error}")
         wrong += self.home.call("system.status")["degraded"]
-        return Lived(tags, wrong)
+        return Lived(tags, wrong, unshown)

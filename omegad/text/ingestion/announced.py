@@ -45,7 +45,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
             (?:\s(?:is|are)\b|\s?:|\sfor\ [\w\ ]{2,40}\s(?:is|are)\b)
           |(?:always|never)\ (?!mind\b|been\b|seen\b|had\b|got\b|gets\b|was\b|said\b|tried\b|used\ to\b
             |again\b
-            |happen|work(?:s|ed)\b|shows?\b|appears?\b|the\b|a\b|an\b|in\b|on\b|\w+(?:ed|ing
+            |happen|fall\b|end\ up\b|crash|hang|freeze|die\b
+            |work(?:s|ed)\b|shows?\b|appears?\b|the\b|a\b|an\b|in\b|on\b|\w+(?:ed|ing
               |[^\Wsu]s)\b|(?:written|shown|given|taken|done|made|known|kept|built|sent|found)\b)[a-z]{2,}
             (?=\s\w)""",
     ),
@@ -92,7 +93,7 @@ _PASSING = re.compile(
           |approach|idea
           |layout|variant|solution|suggestion|proposal|choice|way)
         |(?:each|all|any|both|some|most|none)\ of\ (?:those|these|them)
-        |this\ (?:function|method|file|line|error|bug|test|page|button)
+        |this\ (?:function|method|file|line|error|bug|test|page|button|level|kind|sort|amount|way)
         |(?:option|approach|variant|version|solution|choice|design)\ (?:[a-e]|\d|one|two|three)
         |(?:this|that|your)\ (?:one|option|version|design|approach|idea|layout|variant|solution
           |suggestion))\b""",
