@@ -107,6 +107,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.mcp_bridge": STDLIB,
     "omegad.edge.hook": STDLIB,
     "omegad.edge.setup": STDLIB,
+    "omegad.edge.consult": STDLIB | {"keyring", "msgspec"},
+    "omegad.edge.consult.offering": STDLIB,
     "omegad.edge.mcp.pipe": STDLIB,
     "omegad.edge.mcp.messages": STDLIB,
     "omegad.edge.mcp.gateway": STDLIB | {"anyio", "mcp"},

@@ -6,10 +6,13 @@ Boundary: the composition root and the command line read it; everything else is 
 import difflib
 import hashlib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +25,84 @@ PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET", "OMEGAD_PAUSED"}  # of a process, not 
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
+Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{1,200}\Z")]
+
+PROVIDERS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+"""Where the provider of each API answers."""
+
+
+class ConsultedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that may be asked for a second opinion: a table [consult.models.NAME]. Its key is never here,
+    but in the keyring, or in a file of its own.
+    """
+
+    api: Literal["openai", "anthropic"]
+    """What is spoken: chat completions, as most servers of local models do, or messages."""
+    model: Line
+    """What the provider calls it."""
+    base_url: str = ""
+    """The provider's own where nothing is said; http is for addresses of this machine alone."""
+    key_file: str = ""
+    """A file of mode 0600 outside the home that holds the key."""
+    keyring: str = ""
+    """SERVICE/USER, under which the system's keyring has the key."""
+    strengths: Annotated[tuple[Line, ...], Meta(max_length=32)] = ()
+    """What it is good at, in the words in which tasks are put."""
+    context_tokens: Positive = 128_000
+    output_tokens: Annotated[int, Meta(ge=16, le=100_000)] = 2_000
+    """How long an answer may be."""
+    cost: Annotated[float, Meta(ge=0)] = 0.0
+    """What it costs, in whatever unit: of models that fit as well the cheapest is chosen."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for an address that keys and questions must not be sent to. It is not quoted: a
+        key may be in it.
+        """
+        if self.key_file and self.keyring:
+            raise ValueError("name key_file or keyring, not both")
+        if self.keyring and not re.fullmatch(r"[^/]+/[^/]+", self.keyring):
+            raise ValueError("keyring is not of the form SERVICE/USER")
+        if not self.url.isascii() or re.search(r"[\x00-\x20\x7f]", self.url):
+            raise ValueError("base_url has a character that no address has")
+        parts = urlsplit(self.url)
+        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("base_url is more or less than scheme, host, port and path")
+        _ = parts.port  # which raises for what is none
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
+            raise ValueError("base_url is not https; http is for addresses of this machine alone")
+
+    @property
+    def url(self) -> str:
+        """Where it is asked, without a slash at the end."""
+        return (self.base_url or PROVIDERS[self.api]).rstrip("/")
+
+    @property
+    def host(self) -> str:
+        """Whom the question goes to."""
+        return urlsplit(self.url).netloc
+
+
+class Consult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How other models are asked for a second opinion, if there are any; the daemon asks none."""
+
+    calls_per_day: Positive = 20
+    tokens_per_day: Positive = 200_000
+    """Of questions and answers, all models together."""
+    timeout_s: Annotated[float, Meta(gt=0, le=600)] = 50.0
+    """Of a question with all that belongs to it. Many hosts give a tool's call up after 60 s."""
+    default: str = ""
+    """The model that is asked where none is named; the one that fits best where nothing is said."""
+    models: Annotated[dict[str, ConsultedModel], Meta(max_length=32)] = {}
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for names that cannot be."""
+        for name in self.models:
+            if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,39}", name):
+                raise ValueError(
+                    "the name of a model is of small letters, digits, dots and dashes, 40 at most"
+                )
+        if self.default and self.default not in self.models:
+            raise ValueError(f"default is none of the models, which are: {', '.join(self.models) or 'none'}")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,6 +175,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, dict[str, object]] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
+    consult: Consult = Consult()
+    """Which other models may be asked for a second opinion. The daemon asks none, and reads no key."""
 
 
 KNOWN = Config.__struct_fields__
@@ -129,6 +212,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     daemon_log = _InHome("omegad.log")  # what a daemon started in the background prints
     self_check = _InHome("self-check.json")  # what the weekly check found
     config = _InHome("config.toml")  # the configuration file
+    consulted = _InHome("consulted.json")  # what was asked of other models today
 
 
 def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
@@ -200,6 +284,14 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfiguration(str(error)) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is named as this machine itself."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def skill_folders(settings: Config, paths: Paths) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from omegad.client.blocking import Client
-from omegad.edge.cli import checks, setup, starting, units
+from omegad.edge.cli import checks, consult, setup, starting, units
 from omegad.edge.cli.connection import ANSWER_S
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance, at
@@ -48,7 +48,7 @@ Check = tuple[str, Callable[[], Iterable[Finding]], str]
 def diagnose(arguments: Namespace, instance: Instance) -> int:
     """Print a line for each part as it is checked; fail if one does."""
     found = []
-    for finding in _findings(instance, is_full=arguments.full):
+    for finding in _findings(instance, is_full=arguments.full, is_reached=arguments.reach):
         found.append(finding)
         if not arguments.json:
             _write(finding)
@@ -63,7 +63,7 @@ def diagnose(arguments: Namespace, instance: Instance) -> int:
     return 1 if failures else 0
 
 
-def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
+def _findings(instance: Instance, *, is_full: bool, is_reached: bool) -> Iterator[Finding]:
     """Check part after part, leaving out what can only fail with the part that it depends on; an error of the
     catalogue or of the system is a finding, too.
     """
@@ -76,6 +76,7 @@ def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
         ("service", partial(units.examine, instance), ""),
         ("config", partial(checks.settings, instance), ""),
         ("model", partial(checks.model, instance), "config"),
+        ("consult", partial(consult.examine, instance, is_reached=is_reached), "config"),
         ("daemon", partial(checks.daemon, instance), ""),
         ("log", partial(checks.log, instance, is_full=is_full), "daemon"),
         ("views", partial(checks.views, instance, is_full=is_full), "daemon"),

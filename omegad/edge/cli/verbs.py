@@ -82,6 +82,30 @@ OWN = (
         examples=("omegad gateway --http 8377", "omegad gateway --token"),
     ),
     Verb(
+        "consult",
+        "consult.opinion",
+        about="Ask another model of config.toml for a second opinion; secrets are taken out first",
+        options=(
+            Option("question", "what to ask; standard input when left out, or -", is_given=True),
+            Option("context", "code or text that the question is about"),
+            Option("model", "which of the models of config.toml; the default, or the one that fits best"),
+            Option("store", "remember the answer, as a decision of source cross_model_consult", "flag"),
+            Option("project", "the project that it is remembered for"),
+            Option("dry-run", "show what would be sent to whom, and send nothing", "flag", into="dry_run"),
+        ),
+        examples=(
+            'omegad consult "Is one writer thread enough for 10,000 appends a second?"',
+            "git diff | omegad consult --model local --dry-run",
+        ),
+    ),
+    Verb(
+        "route",
+        "consult.fitting",
+        about="Say which of the models that can be consulted fits a task, and why; nothing is sent",
+        options=(Option("task", "the task; standard input when left out", is_given=True),),
+        examples=('omegad route "review the locking of this module"',),
+    ),
+    Verb(
         "methods",
         "reference.methods",
         about="List the methods that programs can call on the socket, and what each takes",
@@ -228,7 +252,12 @@ OWN = (
         "doctor.diagnose",
         is_first=True,
         about="Try every part for real, and say what to do about those that fail",
-        options=(Option("full", "verify the whole log and every view, however long that takes", "flag"),),
+        options=(
+            Option("full", "verify the whole log and every view, however long that takes", "flag"),
+            Option(
+                "reach", "connect to the hosts of the models that can be consulted, and ask nothing", "flag"
+            ),
+        ),
     ),
     Verb(
         "backup",

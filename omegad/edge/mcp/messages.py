@@ -7,8 +7,10 @@ one whose every request says what the handshake would have said; a session's fir
 from __future__ import annotations
 
 import json
+import os
 from math import isfinite
 
+from omegad.edge.hook.delivery import find_home
 from omegad.runtime import derived
 from omegad.runtime.json_text import id_in, mended
 
@@ -127,6 +129,27 @@ def greeting() -> Fields:
     return json.loads(derived.read(derived.GREETING))  # type: ignore[no-any-return]
 
 
+def consulting() -> bytes:
+    """Return what config.toml says where it may say something of models to consult, else nothing."""
+    try:
+        with open(os.path.join(find_home(), b"config.toml"), "rb") as file:
+            configured = file.read()
+    except OSError:
+        return b""
+    return configured if b"consult" in configured else b""
+
+
+def with_consulting(listed: Fields) -> Fields:
+    """Return the list of the daemon's tools with those by which other models are consulted, if there are
+    any.
+    """
+    if not (configured := consulting()):
+        return listed
+    from omegad.edge.consult import offering  # noqa: PLC0415  few have models to consult
+
+    return {"tools": [*listed["tools"], *offering.tools(configured).values()]}
+
+
 class Session:
     """What a host has said of itself, and what follows of that for its requests."""
 
@@ -165,7 +188,7 @@ class Session:
             return {}
         self._greeting = self._greeting or greeting()
         if method == "tools/list":
-            result = self._greeting[method]
+            result = with_consulting(self._greeting[method])
         else:
             introduced = {
                 name: self._greeting["initialize"][name] for name in ("capabilities", "instructions")

@@ -25,6 +25,7 @@ from omegad.edge.mcp.messages import (
     Lines,
     Refusal,
     Session,
+    consulting,
     encoded,
     greeting,
     read,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping
 
+    from omegad.edge.consult.offering import Consultations
     from omegad.runtime.json_types import Fields
 
 POLL_S = 0.02
@@ -55,6 +57,8 @@ HELLO = 0
 ROOTS = 1
 """The id of the only request that a client gets."""
 STARTING = "starting.lock"
+CONSULTED = ("omega_consult", "omega_route")
+"""What the names of tools begin with that are no daemon's."""
 NAME = os.urandom(8).hex()
 """Whose calls they are, to any daemon."""
 LATE = (
@@ -162,6 +166,9 @@ class Bridge:
         """What the daemon has been asked, by the numbers of the calls, the first one first."""
         self._waiting: dict[int, Call] = {}
         """The calls after those."""
+        self._consulting: dict[int, Call] = {}
+        """Those that other models are asked for."""
+        self._consultations: Consultations | None = None
         self._last = HELLO
         self._place: dict[str, str | None] | None = None
         """Project and folder, once they are known."""
@@ -172,10 +179,13 @@ class Bridge:
     def run(self) -> None:
         """Serve until the host has no more to say, and has its answers."""
         up = Lines(LINE_BYTES_MAX)
-        while not self._ends or ((self._asked or self._waiting) and time.monotonic() < self._ends):
+        while not self._ends or (
+            (self._asked or self._waiting or self._consulting) and time.monotonic() < self._ends
+        ):
             self._proceed()
             daemon: list[socket.socket | int] = [self._daemon] if self._daemon else []
-            readers = daemon if self._ends else [*daemon, 0]
+            consulted = self._consultations.outputs() if self._consultations else []
+            readers = [*daemon, *consulted] if self._ends else [*daemon, *consulted, 0]
             readable, writable, _ = select.select(
                 readers, daemon if self._outgoing else [], [], self._wait_s()
             )
@@ -188,14 +198,20 @@ class Bridge:
                 for line in up.feed(data or b"\n"):  # the last line may lack its end
                     self._take(line)
                 self._ends = 0.0 if data else time.monotonic() + LAST_WORDS_S
+            if self._consultations:
+                for own, answer in self._consultations.answers(readable):
+                    self._answer(self._consulting.pop(own), {"result": answer})
+        for own in list(self._consulting):
+            self._give_up(own)
 
     def _wait_s(self) -> float | None:
         if self._waiting:
             return POLL_S
-        if not self._asked:
-            return 0.0 if self._ends else None
-        first = next(iter(self._asked.values()))
-        return max(0.0, min(self._ends or float("inf"), first.deadline) - time.monotonic())
+        late = self._consultations.late if self._consultations else float("inf")
+        if self._asked:
+            late = min(late, next(iter(self._asked.values())).deadline)
+        late = min(late, self._ends or float("inf"))
+        return None if late == float("inf") else max(0.0, late - time.monotonic())
 
     def _take(self, line: bytes) -> None:
         """Answer a line of the host, or note what it asks of the daemon."""
@@ -233,7 +249,7 @@ class Bridge:
 
     def _cancel(self, number: object) -> None:
         """Give up a call that the client wants no answer to any more."""
-        for calls in (self._waiting, self._asked):
+        for calls in (self._waiting, self._asked, self._consulting):
             for own, call in reversed(calls.items()):
                 if str(call.id) == str(number):
                     self._give_up(own)
@@ -241,6 +257,9 @@ class Bridge:
 
     def _give_up(self, own: int) -> Call:
         if call := self._waiting.pop(own, None):
+            return call
+        if self._consultations and (call := self._consulting.pop(own, None)):
+            self._consultations.end(own)
             return call
         self._outgoing += encoded({"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": own}})
         return self._asked.pop(own)
@@ -256,7 +275,9 @@ class Bridge:
             return
         if self._environ.get(VARIABLE):
             self._fail(advice(f"omegad keeps off: {VARIABLE} is set", "go on without it"))
-        elif self._daemon is None:
+            return
+        self._consult()
+        if self._waiting and self._daemon is None:
             try:
                 self._connect(next(iter(self._waiting.values())))
             except (OSError, CannotStart) as error:
@@ -266,6 +287,20 @@ class Bridge:
                 self._ask(own, "tools.call", self._params_of(call))
             self._asked |= self._waiting
             self._waiting.clear()
+
+    def _consult(self) -> None:
+        """Begin those of the calls that other models are asked for, as it is configured now."""
+        for own, call in list(self._waiting.items()):
+            if not call.params["name"].startswith(CONSULTED) or not (configured := consulting()):
+                continue
+            from omegad.edge.consult import offering  # noqa: PLC0415  few have models to consult
+
+            if call.params["name"] in offering.tools(configured):
+                self._consultations = self._consultations or offering.Consultations()
+                asked = {**self._params_of(call), "client": self._session.client_of(call.params)}
+                self._consulting[own] = self._waiting.pop(own)
+                if refusal := self._consultations.begin(own, asked, configured, self._environ):
+                    self._answer(self._consulting.pop(own), {"result": refusal})
 
     def _ask(self, own: int, method: str, params: Fields) -> None:
         self._outgoing += encoded({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
