@@ -159,6 +159,14 @@ BROAD_EXCEPTS: dict[str, str] = {
 }
 
 
+NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "ssl", "urllib.request", "urllib3"}
+SPEAKING: dict[str, str] = {
+    # path: with whom it speaks over a network; everything else is on this machine
+    "omegad/edge/consult/exchange.py": "asks other models, in a process of its own",
+    "omegad/edge/mcp/http.py": "serves MCP on the loopback interface",
+}
+
+
 class Module(NamedTuple):
     """One file of ours, parsed."""
 
@@ -335,6 +343,13 @@ def daemon_outside_serve(tree: Tree) -> Iterator[str]:
             )
 
 
+def strangers_spoken_to(tree: Tree) -> Iterator[str]:
+    for found in tree.imports:
+        path = found.place.rpartition(":")[0]
+        if any(lies_under(found.target, one) for one in NETWORK) and not excused(path, SPEAKING):
+            yield f"{found.place}: {found.target} speaks over a network; omegad/edge/consult alone asks others"
+
+
 def loose_tasks(tree: Tree) -> Iterator[str]:
     for module in tree.modules:
         for node in ast.walk(module.tree):
@@ -423,7 +438,7 @@ def excused(path: str, excuses: dict[str, str]) -> bool:
 
 CHECKS: list[Check] = [
     *(circles, forbidden_outsiders, undeclared_dependencies, impurities, unrepeatable_sql),
-    *(daemon_outside_serve, loose_tasks, strewn_transactions, scripts, broad_excepts),
+    *(daemon_outside_serve, strangers_spoken_to, loose_tasks, strewn_transactions, scripts, broad_excepts),
 ]
 
 
@@ -446,7 +461,9 @@ def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree)
     rows_in_use = {row_of(module.name, table)[0] for module in project.modules for table in (OUTSIDE,)}
     assert {*OUTSIDE} - rows_in_use == set()
     assert [
-        path for path in {*TRANSACTIONS, *LOOSE_TASKS, *BROAD_EXCEPTS} if not (ROOT / path).exists()
+        path
+        for path in {*SPEAKING, *TRANSACTIONS, *LOOSE_TASKS, *BROAD_EXCEPTS}
+        if not (ROOT / path).exists()
     ] == []
 
 
@@ -475,6 +492,13 @@ def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree)
         ),
         (daemon_outside_serve, "omegad/edge/cli/daemon.py", "from omegad import daemon"),
         (daemon_outside_serve, "omegad/edge/cli/daemon.py", "def start():\n    import omegad.daemon"),
+        (strangers_spoken_to, "omegad/daemon.py", "import http.client"),
+        (strangers_spoken_to, "omegad/edge/consult/keys.py", "from urllib import request"),
+        (
+            strangers_spoken_to,
+            "omegad/edge/consult/keys.py",
+            "def late():\n    from urllib.request import urlopen",
+        ),
         (loose_tasks, "omegad/views/driver.py", "import asyncio\nasyncio.create_task(work())"),
         (loose_tasks, "omegad/views/driver.py", "from asyncio import ensure_future"),
         (loose_tasks, "omegad/views/driver.py", "loop().create_task(work())"),

@@ -25,6 +25,7 @@ PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET", "OMEGAD_PAUSED"}  # of a process, not 
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
+Printed = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{0,4096}\Z")]
 Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{1,200}\Z")]
 
 PROVIDERS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
@@ -42,9 +43,9 @@ class ConsultedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """What the provider calls it."""
     base_url: str = ""
     """The provider's own where nothing is said; http is for addresses of this machine alone."""
-    key_file: str = ""
+    key_file: Printed = ""
     """A file of mode 0600 outside the home that holds the key."""
-    keyring: str = ""
+    keyring: Printed = ""
     """SERVICE/USER, under which the system's keyring has the key."""
     strengths: Annotated[tuple[Line, ...], Meta(max_length=32)] = ()
     """What it is good at, in the words in which tasks are put."""

@@ -132,6 +132,67 @@ def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+CONSULT = """
+[consult]
+calls_per_day = 3
+default = "local"
+[consult.models.local]
+api = "openai"
+model = "qwen"
+base_url = "http://[::1]:11434/v1/"
+[consult.models.claude]
+api = "anthropic"
+model = "claude"
+keyring = "omegad/claude"
+"""
+
+
+def test_models_to_consult_are_tables(tmp_path: Path) -> None:
+    consult = load(tmp_path, CONSULT).consult
+    assert (consult.calls_per_day, list(consult.models)) == (3, ["local", "claude"])
+    local, claude = consult.models.values()
+    assert (local.url, local.host) == ("http://[::1]:11434/v1", "[::1]:11434")
+    assert (claude.url, claude.host) == ("https://api.anthropic.com", "api.anthropic.com")
+
+
+SECRET = "aB3dE5fG7hJ9kL1mN3pQ"  # noqa: S105  of nothing
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('model = "qwen"', 'model = "qwen"\nkey = "{SECRET}"', "unknown field `key`"),
+        ("calls_per_day", "calls_per_year", "unknown field `calls_per_year`"),
+        ("calls_per_day = 3", "calls_per_day = 0", "`int` >= 1"),
+        ("calls_per_day = 3", "timeout_s = 601", "<= 600"),
+        ('default = "local"', 'default = "gpt"', "default is none of the models, which are: local, claude"),
+        ("models.local", "models.'my local'", "the name of a model is of small letters"),
+        ('api = "openai"', 'api = "gemini"', "Invalid enum value 'gemini'"),
+        ('api = "openai"', "", "missing required field `api`"),
+        ("http://[::1]:11434/v1/", "http://192.0.2.1/v1", "base_url is not https"),
+        ("http://[::1]:11434/v1/", "http://localhost.example/v1", "base_url is not https"),
+        ("http://[::1]:11434/v1/", "ftp://localhost/v1", "base_url is not https"),
+        ("http://[::1]:11434/v1/", "https://u:{SECRET}@example.org/v1", "base_url is more or less"),
+        ("http://[::1]:11434/v1/", "https://example.org/v1?key={SECRET}", "base_url is more or less"),
+        ("http://[::1]:11434/v1/", "https:///v1", "base_url is more or less"),
+        ("http://[::1]:11434/v1/", "https://example.org:port/v1", "Port could not be cast"),
+        ("http://[::1]:11434/v1/", "https://example.org/a b", "a character that no address has"),
+        ('keyring = "omegad/claude"', 'keyring = "{SECRET}"', "SERVICE/USER"),
+        ('keyring = "omegad/claude"', 'keyring = "a/b"\nkey_file = "/c"', "not both"),
+        ('keyring = "omegad/claude"', 'key_file = "/a\\u0000"', "matching regex"),
+        ('model = "claude"', 'model = ""', "matching regex"),
+    ],
+    ids=range(20),
+)
+def test_models_that_cannot_be_consulted_are_refused_without_a_word_of_a_key(
+    tmp_path: Path, before: str, after: str, said: str
+) -> None:
+    assert before in CONSULT
+    with pytest.raises(BadConfiguration, match=re.escape(said)) as caught:
+        load(tmp_path, CONSULT.replace(before, after.replace("{SECRET}", SECRET)))
+    assert SECRET not in f"{caught.value}"
+
+
 def test_every_setting_can_be_set_from_the_environment(tmp_path: Path) -> None:
     values: dict[str, Any] = {
         name: value

@@ -54,7 +54,7 @@ unfamiliar domains.
 - Do not consult for what the code, the documentation or omega_query answers.
 - Give it the goal, what was tried, and the exact error; ask for one recommendation.
 - Store the consultation result as a decision memory with metadata={{"source": "cross_model_consult"}}, so \
-that a later session finds it."""
+that a later session finds it: omega_consult(store=true) does, where there is one."""
     ),
     "context": (
         """\

@@ -21,7 +21,7 @@ def key_of(model: ConsultedModel, home: Path) -> str | None:
     """Return the key of a model, None where it needs none. Raises `Unavailable`."""
     if model.key_file:
         place = redact(model.key_file)[0]
-        key = _in_file(Path(model.key_file).expanduser(), home, place)
+        key = _in_file(model.key_file, home, place)
     elif model.keyring:
         place = f"the keyring's {redact(model.keyring)[0]}"
         key = _in_keyring(model.keyring, place)
@@ -34,10 +34,11 @@ def key_of(model: ConsultedModel, home: Path) -> str | None:
     return key
 
 
-def _in_file(path: Path, home: Path, place: str) -> str:
-    if not path.is_absolute():
+def _in_file(name: str, home: Path, place: str) -> str:
+    if not name.startswith(("/", "~/")):
         raise Unavailable(f"key_file {place} is no absolute path", hint="begin it with / or ~/")
-    if path.resolve().is_relative_to(home.resolve()):
+    path = Path(os.path.realpath(Path(name).expanduser()))  # which takes a link to itself as it is
+    if path.is_relative_to(os.path.realpath(home)):
         raise Unavailable(
             f"{place} is in omegad's home, whose files hold no key", hint="move it, to ~/.config for example"
         )
@@ -47,14 +48,16 @@ def _in_file(path: Path, home: Path, place: str) -> str:
         raise Unavailable(
             f"{place} cannot be read: {error.strerror}", hint=f"write the key to it, and chmod 600 {place}"
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o177:
             raise Unavailable(
                 f"{place} is not a file of yours alone (mode {stat.S_IMODE(found.st_mode):04o})",
                 hint=f"chmod 600 {place}; where others could read the key, have another made",
             )
-        return file.read(BYTES_MAX).decode(errors="replace").strip()
+        return os.read(descriptor, BYTES_MAX).decode(errors="replace").strip()
+    finally:
+        os.close(descriptor)
 
 
 def _in_keyring(name: str, place: str) -> str:
