@@ -97,7 +97,7 @@ def test_a_key_in_the_place_of_a_name_is_not_shown(tmp_path: Path) -> None:
 
 def test_a_key_is_in_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ring = Ring()
-    keyring.set_keyring(ring)
+    monkeypatch.setattr(keyring, "get_password", ring.get_password)
     model = ConsultedModel(api="openai", model="m", keyring="omegad/gpt")
     assert key_of(model, tmp_path) == SECRET
     other = ConsultedModel(api="openai", model="m", keyring="omegad/other")
