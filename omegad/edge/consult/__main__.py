@@ -4,8 +4,10 @@ The call comes in on standard input and the answer goes out on standard output, 
 here and nowhere else, and is gone with the process.
 """
 
+import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,8 +15,8 @@ import msgspec
 from omegad.client.blocking import Client
 from omegad.edge.consult import offering, routing
 from omegad.edge.consult.consulting import configured, consult, prepared, told
-from omegad.runtime import config
-from omegad.runtime.errors import Invalid, NoDaemon, NotFound, OmegadError
+from omegad.runtime import config, pausing
+from omegad.runtime.errors import Invalid, NoDaemon, NotFound, OmegadError, Refused
 from omegad.text.quoting import inert
 
 STORING_S = 20.0
@@ -33,6 +35,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     client: str = ""
     session_id: str | None = None
     project: str | None = None
+    folder: str | None = None
     request_id: str | None = None
 
 
@@ -51,10 +54,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     task: str
 
 
-def answered(call: Call) -> str:
+def answered(call: Call, environ: Mapping[str, str]) -> str:
     """Return what a call comes to, in words. Raises an error of the catalogue."""
-    paths = config.find_paths()
-    settings = configured(config.load(paths).consult)
+    paths = config.find_paths(environ)
+    home = str(paths.home)
+    if why := pausing.of_home(home) or pausing.of_folders(home, pausing.named(msgspec.to_builtins(call))):
+        raise Refused(f"omegad keeps off: {why}. Nothing was sent", hint="go on without it")
+    settings = configured(config.load(paths, environ).consult)
     if call.name == "omega_route":
         name, why = routing.route(_read(call, Task).task, settings.models)
         return inert(f"{name}: {why}." if name else f"None fits: {why}.")
@@ -94,19 +100,19 @@ def _read(call: Call, kind: type[Given]) -> Given:
         ) from None
 
 
-def main() -> None:
-    """Carry out one call."""
+def carried_out(asked: bytes, environ: Mapping[str, str]) -> bytes:
+    """Return the answer to a call, which may be what went wrong and what to do."""
     try:
         try:
-            call = msgspec.json.decode(sys.stdin.buffer.read(), type=Call)
+            call = msgspec.json.decode(asked, type=Call)
         except msgspec.MsgspecError as error:
             raise Invalid(f"the call cannot be read: {error}", hint="send text in UTF-8") from None
-        text, is_error = answered(call), False
+        text, is_error = answered(call, environ), False
     except OmegadError as error:
         text, is_error = inert(f"{str(error).removesuffix('.')}. What to do: {error.hint}"), True
     answer = {"content": [{"type": "text", "text": text}], "structured": None, "is_error": is_error}
-    sys.stdout.buffer.write(msgspec.json.encode(answer))
+    return msgspec.json.encode(answer)
 
 
 if __name__ == "__main__":
-    main()
+    sys.stdout.buffer.write(carried_out(sys.stdin.buffer.read(), os.environ))

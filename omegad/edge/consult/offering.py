@@ -124,7 +124,7 @@ class Consultation:
 
     def __init__(self, call: Fields, configured: bytes, environ: Mapping[str, str]) -> None:
         """Begin it. *call* has a tool's `name` and `arguments` and, as far as known, `client`, `session_id`,
-        `project` and `request_id`. Raises `OSError`.
+        `project`, `folder` and `request_id`. Raises `OSError`.
         """
         data = json.dumps(call).encode()
         if len(data) > REQUEST_BYTES_MAX:

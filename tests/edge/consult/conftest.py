@@ -1,5 +1,6 @@
 """A home whose config.toml names models that a scripted provider on loopback plays, with keys in files."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omegad.edge.consult import offering
+from omegad.edge.consult.__main__ import carried_out
 from tests.acceptance.conftest import PATIENT
 from tests.edge.consult.provider import Provider, playing
 
@@ -64,7 +65,7 @@ class Consulting:
     def call(self, name: str, **arguments: Any) -> tuple[str, bool]:
         """Return what a call of a tool says, and whether it is an error."""
         call = {"name": name, "arguments": arguments, "client": "test"}
-        answer = offering.consulted(call, self.configured, self.environ)
+        answer = json.loads(carried_out(json.dumps(call).encode(), self.environ))
         (part,) = answer["content"]
         return part["text"], answer["is_error"]
 

@@ -1,4 +1,4 @@
-"""Questions to a provider on loopback, each carried out by the process that a session starts for it."""
+"""Questions to a provider on loopback, some of them by the process that a session starts for each."""
 
 import json
 import re
@@ -6,12 +6,12 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from omegad.edge.consult import exchange, offering, providers
-from tests.acceptance.conftest import until
 from tests.edge.consult.conftest import KEY, Consulting
 from tests.edge.consult.provider import answers, drips, hangs, hangs_up, playing, says
 
@@ -198,17 +198,18 @@ def test_the_last_call_that_fails_is_not_made_again(consulting: Consulting) -> N
 
 def test_of_sessions_at_once_one_has_the_last_call(consulting: Consulting) -> None:
     consulting.configure(calls=1)
-    told: list[tuple[str, bool]] = []
+    told: list[bool] = []
 
     def ask() -> None:
-        told.append(consulting.call("omega_consult", question="Now?", model="gpt"))
+        call = {"name": "omega_consult", "arguments": {"question": "Now?", "model": "gpt"}}
+        told.append(offering.consulted(call, consulting.configured, consulting.environ)["is_error"])
 
     sessions = [threading.Thread(target=ask) for _ in range(4)]
     for session in sessions:
         session.start()
     for session in sessions:
         session.join()
-    assert sorted(is_error for _, is_error in told) == [False, True, True, True]
+    assert sorted(told) == [False, True, True, True]
     assert len(consulting.provider.heard) == 1
 
 
@@ -248,6 +249,18 @@ def test_a_family_has_a_tool_of_its_own(consulting: Consulting) -> None:
     assert not is_error, text
     assert consulting.provider.heard[0][2]["model"] == "claude-test"
     assert "call omega_consult" in consulting.call("omega_consult_claude", question="why?", model="gpt")[0]
+
+
+def test_nothing_leaves_what_is_paused(consulting: Consulting, tmp_path: Path) -> None:
+    client = tmp_path / "client"
+    client.mkdir()
+    (client / ".omegad.toml").write_text("paused = true")
+    call = {"name": "omega_consult", "arguments": {"question": "why?", "model": "gpt"}, "folder": str(client)}
+    answer = offering.consulted(call, consulting.configured, consulting.environ)
+    assert "omegad keeps off: " in answer["content"][0]["text"]
+    (consulting.home / "paused").write_text("inf")
+    assert "paused until `omegad resume`. Nothing was sent" in consulting.fails()
+    assert consulting.provider.heard == []
 
 
 def test_a_key_that_others_can_read_is_not_used(consulting: Consulting) -> None:
@@ -301,7 +314,6 @@ def test_a_certificate_that_proves_nothing_is_refused(tmp_path: Path) -> None:
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     with playing() as provider:
         provider.socket = context.wrap_socket(provider.socket, server_side=True)
-        provider.handle_error = lambda *_: None  # type: ignore[method-assign]
         with pytest.raises(exchange.Unreached, match="cannot prove that it is: self-signed certificate"):
             exchange.post(f"https://127.0.0.1:{provider.server_address[1]}/", {}, b"", 10.0)
         assert provider.heard == []
@@ -328,7 +340,9 @@ def test_a_process_that_does_not_end_is_ended(
     assert one.begin(7, call, configured, consulting.environ) is None
     pid = one._running[7]._pid
     answered: list[tuple[int, dict[str, object]]] = []
-    until(lambda: bool(answered.extend(one.answers([])) or answered))
+    while not answered:
+        answered += one.answers([])
+        time.sleep(0.01)
     assert answered == [(7, offering.refused(offering.LATE))]
     assert not Path(f"/proc/{pid}").exists()
 

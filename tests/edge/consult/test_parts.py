@@ -5,7 +5,6 @@ from pathlib import Path
 
 import keyring
 import pytest
-from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
 from omegad.edge.consult.budget import Budget
@@ -17,7 +16,7 @@ from omegad.runtime.errors import Refused, Unavailable
 SECRET = "a-key-of-some-length"  # noqa: S105  of nothing
 
 
-class Ring(KeyringBackend):
+class Ring:
     """A keyring that has one key, and may be locked."""
 
     is_locked = False
@@ -26,12 +25,6 @@ class Ring(KeyringBackend):
         if self.is_locked:
             raise KeyringLocked(SECRET)
         return SECRET if (service, username) == ("omegad", "gpt") else None
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        raise NotImplementedError
-
-    def delete_password(self, service: str, username: str) -> None:
-        raise NotImplementedError
 
 
 def in_file(path: Path | str) -> ConsultedModel:

@@ -98,7 +98,10 @@ async def test_an_agent_asks_and_has_the_answer_remembered(host: Host, consultin
     assert "One writer; ordering is free then." in memory["content"]
 
 
-def test_what_cannot_be_remembered_is_answered_all_the_same(consulting: Consulting) -> None:
+def test_what_cannot_be_remembered_is_answered_all_the_same(
+    consulting: Consulting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.edge.consult.__main__.STARTING_S", 0.0)
     told = consulting.asks(store=True)
     assert 'Not stored: "no omegad answers on' in told
     assert "It depends." in told
