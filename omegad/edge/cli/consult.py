@@ -31,20 +31,20 @@ def opinion(arguments: Namespace, instance: Instance) -> None:
         fields = {
             "model": asking.name,
             "why": asking.why,
-            "url": asking.url,
+            "url": asking.request.url,
             "key_file": asking.model.key_file,
             "keyring": asking.model.keyring,
             "redacted": asking.redacted,
-            "tokens_max": asking.tokens_max,
+            "tokens_max": asking.request.tokens_max,
             "calls": f"{spent.calls:,} of {settings.calls_per_day:,}",
             "tokens": f"{spent.tokens:,} of {settings.tokens_per_day:,}",
-            "body": asking.body,
+            "body": asking.request.body,
         }
         if arguments.json:
             write_json(fields)
         else:
             write_fields((name, value) for name, value in fields.items() if name != "body")
-            print(safe(f"\n{msgspec.json.format(msgspec.json.encode(asking.body)).decode()}"))
+            print(safe(f"\n{msgspec.json.format(msgspec.json.encode(asking.request.body)).decode()}"))
         return
     store = partial(ask, instance, "memory.store", project=arguments.project) if arguments.store else None
     answer = consult(settings, instance.paths, asking, store)

@@ -64,13 +64,13 @@ def answered(call: Call, environ: Mapping[str, str]) -> str:
     if call.name == "omega_route":
         name, why = routing.route(_read(call, Task).task, settings.models)
         return inert(f"{name}: {why}." if name else f"None fits: {why}.")
-    given, family = _read(call, Question), call.name.removeprefix("omega_consult").removeprefix("_")
-    if family:
-        named = offering.of_family(family, settings.models) if family in offering.FAMILIES else None
-        if named is None or given.model is not None:
+    given, name = _read(call, Question), None
+    if call.name != "omega_consult":
+        families = offering.families({name: one.model for name, one in settings.models.items()})
+        name = families.get(call.name.removeprefix("omega_consult_"))
+        if name is None or given.model is not None:
             raise NotFound(f"{call.name} asks no model, or one alone", hint="call omega_consult")
-        given = msgspec.structs.replace(given, model=named)
-    asking = prepared(settings, given.question, given.context, given.model)
+    asking = prepared(settings, given.question, given.context, name or given.model)
 
     def store(**params: object) -> Any:  # noqa: ANN401  what the method answers
         request_id = call.request_id and f"consult/{call.request_id}"[:ID_CHARACTERS]

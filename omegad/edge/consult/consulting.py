@@ -37,17 +37,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     why: str
     model: ConsultedModel
-    url: str
-    body: dict[str, Any]
     question: str
-    context: str
+    sent: str
+    """The question, with the context."""
+    request: providers.Request
     redacted: list[str]
-    tokens_max: int
-
-    @property
-    def sent(self) -> str:
-        """The text that is sent as the question."""
-        return f"{self.question}\n\n{self.context}" if self.context else self.question
 
 
 class Opinion(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +80,7 @@ def prepared(settings: Consult, question: str, context: str = "", name: str | No
     models = configured(settings).models
     for text, most in ((question, QUESTION_CHARACTERS_MAX), (context, CONTEXT_CHARACTERS_MAX)):
         if len(text) > most:
-            raise Invalid(
-                f"{len(text):,} characters are too many",
-                hint=f"ask with {most:,}, and the context only that matters",
-            )
+            raise Invalid(f"{len(text):,} characters are too many", hint=f"say it in {most:,}")
     if not question.strip():
         raise Invalid("nothing is asked", hint="say the goal, what was tried, and the exact error")
     (question, found), (context, beside) = (redact(public_text(text)) for text in (question, context))
@@ -105,17 +96,14 @@ def prepared(settings: Consult, question: str, context: str = "", name: str | No
         raise Invalid(
             f"that is more than {name} can take ({models[name].context_tokens:,} tokens)", hint="ask for less"
         )
-    asking = providers.request(models[name], text)
     return Prepared(
         name=name,
         why=why,
         model=models[name],
-        url=asking.url,
-        body=asking.body,
         question=question,
-        context=context,
+        sent=text,
+        request=providers.request(models[name], text),
         redacted=sorted({*found, *beside}),
-        tokens_max=asking.tokens_max,
     )
 
 
@@ -134,7 +122,7 @@ def consult(settings: Consult, paths: Paths, asking: Prepared, store: Store | No
     text, is_cut = _without(key, said.text), said.is_cut
     if len(text) > ANSWER_CHARACTERS_MAX:
         text, is_cut = text[:ANSWER_CHARACTERS_MAX], True
-    tokens = asking.tokens_max if said.tokens is None else said.tokens
+    tokens = asking.request.tokens_max if said.tokens is None else said.tokens
     opinion = Opinion(
         model=asking.name,
         asked=f"{asking.model.model} at {asking.model.host}",
@@ -147,7 +135,7 @@ def consult(settings: Consult, paths: Paths, asking: Prepared, store: Store | No
         tokens=tokens,
         tokens_are_known=said.tokens is not None,
         tries=tries,
-        spent=budget.settle(tokens - asking.tokens_max),
+        spent=budget.settle(tokens - asking.request.tokens_max),
     )
     return _remembered(opinion, asking, store) if store else opinion
 
@@ -156,24 +144,24 @@ def _exchanged(asking: Prepared, key: str | None, budget: Budget, until: float) 
     """Return the body of an answer, and how often it was asked for: once more where nobody answers, or it is
     answered that this may help. What was sent stays counted; of what came to nothing no tokens are.
     """
-    data, told = msgspec.json.encode(asking.body), providers.headers(asking.model, key)
+    data, told = msgspec.json.encode(asking.request.body), providers.headers(asking.model, key)
     problem: Refused | Unavailable | None = None
     for number in range(1, TRIES + 1):
         try:
-            budget.reserve(asking.tokens_max)
+            budget.reserve(asking.request.tokens_max)
         except Refused as error:
             raise problem or error from None
         wait: float | None = RETRY_S
         try:
-            response = exchange.post(asking.url, told, data, max(until - time.monotonic(), 0.1))
+            response = exchange.post(asking.request.url, told, data, max(until - time.monotonic(), 0.1))
         except Unreached as error:
             problem = error
             if not error.is_sent:
-                budget.settle(-asking.tokens_max, calls=-1)
+                budget.settle(-asking.request.tokens_max, calls=-1)
         else:
             if response.status == 200:  # noqa: PLR2004
                 return response.body, number
-            budget.settle(-asking.tokens_max)
+            budget.settle(-asking.request.tokens_max)
             problem, wait = _complaint(asking, key, response)
         if wait is None or wait > WAIT_S_MAX or time.monotonic() + wait > until:
             break
@@ -189,25 +177,27 @@ def _complaint(
     """Return what an answer that is none means and what to do, and after how many seconds asking again may
     help, None where it does not.
     """
-    host, status = asking.model.host, response.status
+    host, status, wait = asking.model.host, response.status, None
     said = redact(_without(key, providers.explained(response.body)))[0]
     says = f", and says {quoted(said, providers.EXPLAINED_CHARACTERS)}" if said else ""
     if status in (401, 403):  # whose explanations quote the key
-        hint = "a valid key is to be put where config.toml says; go on without a second opinion"
-        return Unavailable(f"{host} does not take the key of {asking.name} ({status})", hint=hint), None
-    if 300 <= status < 400:  # noqa: PLR2004
-        other = quoted(redact(_without(key, response.location))[0], SENT_CHARACTERS)
-        hint = "base_url in config.toml is to be where the API is; nothing is sent on"
-        return Unavailable(f"{host} sends on to {other} ({status}), which is not followed", hint=hint), None
-    if status == 429 or status >= 500:  # noqa: PLR2004
+        what, hint = (
+            f"does not take the key of {asking.name}",
+            "a valid key is to be put where config.toml says",
+        )
+        says = ""
+    elif 300 <= status < 400:  # noqa: PLR2004
+        what, hint = "sends on, which is not followed,", "base_url in config.toml is to be where the API is"
+        says = f", to {quoted(redact(_without(key, response.location))[0], SENT_CHARACTERS)}"
+    elif status == 429 or status >= 500:  # noqa: PLR2004
         asked = response.retry_after.strip()
         wait = float(asked) if asked.isascii() and asked.isdecimal() else None if asked else RETRY_S
-        later = f"ask again in {wait:.0f} s" if asked and wait else "ask again later"
-        what = "has too much to do, or the account has no more" if status == 429 else "fails"  # noqa: PLR2004
-        hint = f"{later}, ask another model, or go on without a second opinion"
-        return Unavailable(f"{host} {what} ({status}){says}", hint=hint), wait
-    hint = "model, api or base_url in config.toml may be wrong; go on without a second opinion"
-    return Unavailable(f"{host} refuses the question ({status}){says}", hint=hint), None
+        what = "fails" if status != 429 else "has too much to do, or the account has no more"  # noqa: PLR2004
+        hint = f"ask again {f'in {wait:.0f} s' if asked and wait else 'later'}, or ask another model"
+    else:
+        what, hint = "refuses the question", "model, api or base_url in config.toml may be wrong"
+    hint = f"{hint}; or go on without a second opinion"
+    return Unavailable(f"{host} {what} ({status}){says}", hint=hint), wait
 
 
 def _without(key: str | None, text: str) -> str:

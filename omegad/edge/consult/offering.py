@@ -11,6 +11,7 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
 
@@ -31,10 +32,9 @@ ENDING_S = 10.0  # beyond the time-out, for a process to start, and to say that 
 FAMILIES = ("gpt", "claude")
 """Of models that have a tool of their own, called as they are."""
 UNSAID = (
-    "the process that asks other models ended without an answer. What to do: go on without a second opinion;"
-    " `omegad consult --dry-run` shows a person what is wrong"
+    "the process that asks other models ended without an answer, or did not end in time. What to do: go on"
+    " without a second opinion; `omegad consult --dry-run` shows what would be asked"
 )
-LATE = "the process that asks other models did not end in time. What to do: go on without a second opinion"
 TOO_MANY = (
     f"{AT_ONCE_MAX} other models are being asked already. What to do: wait for an answer, and ask again"
 )
@@ -42,6 +42,7 @@ TOO_LONG = f"the call is longer than {REQUEST_BYTES_MAX} bytes. What to do: ask 
 
 _QUESTION = {"type": "string", "description": "goal, what was tried, the exact error; one question"}
 _CONTEXT = {"type": "string", "description": "code or text that the question is about"}
+_ROUTE = "Say which of the models that can be consulted fits a task, and why. Nothing is sent."
 _STORE = {"type": "boolean", "default": False, "description": "remember the answer, as a decision"}
 
 
@@ -49,131 +50,82 @@ def tools(configured: bytes) -> dict[str, Fields]:
     """Return what MCP lists of each tool that *configured*, the bytes of config.toml, allows, by its name;
     none where it names no model, or is nothing that the daemon would take.
     """
-    models = _tables(configured).get("models")
-    if not isinstance(models, dict) or not models:
+    models = _consult(configured).get("models")
+    models = {name: one for name, one in models.items() if isinstance(one, dict)} if models else {}
+    if not models:
         return {}
-    asked = ", ".join(f"{name} ({_good_at(model)})" for name, model in models.items())
+    known = ", ".join(
+        f"{name} ({', '.join(map(str, one.get('strengths') or [one.get('model')]))})"
+        for name, one in models.items()
+    )
     told = "It leaves this machine, secrets taken out; calls a day are limited."
+    asked = {"question": _QUESTION, "context": _CONTEXT, "store": _STORE}
+    named = {"model": {"type": "string", "enum": list(models)}}
+    about = f"Ask another model for a second opinion: {known}. {told}"
     listed = [
-        _tool(
-            "omega_consult",
-            f"Ask another model for a second opinion: {asked}. {told}",
-            {
-                "question": _QUESTION,
-                "context": _CONTEXT,
-                "model": {"type": "string", "enum": list(models)},
-                "store": _STORE,
-            },
-            "question",
-        ),
-        _tool(
-            "omega_route",
-            "Say which of the models that can be consulted fits a task, and why. Nothing is sent.",
-            {"task": {"type": "string"}},
-            "task",
-        ),
+        _tool("omega_consult", about, {**asked, **named}, "question"),
+        _tool("omega_route", _ROUTE, {"task": {"type": "string"}}, "task", is_read_only=True),
     ]
-    for family in FAMILIES:
-        if name := of_family(family, models):
-            about = f"Ask {name} for a second opinion. {told}"
-            taken = {"question": _QUESTION, "context": _CONTEXT, "store": _STORE}
-            listed.append(_tool(f"omega_consult_{family}", about, taken, "question"))
+    for family, name in families({name: str(one.get("model")) for name, one in models.items()}).items():
+        about = f"Ask {name} for a second opinion. {told}"
+        listed.append(_tool(f"omega_consult_{family}", about, asked, "question"))
     return {tool["name"]: tool for tool in listed}
 
 
-def of_family(family: str, models: Mapping[str, object]) -> str | None:
-    """Return the first model of a family, by its name or by what its provider calls it; None where there is
-    none.
+def families(models: Mapping[str, str]) -> dict[str, str]:
+    """Return the first model of each family that has one, by its name or by what its provider calls it, which
+    is what *models* has by their names.
     """
-    return next(
-        (name for name, model in models.items() if family in f"{name} {_called(model)}".lower()), None
-    )
+    found = [
+        (family, name) for name in models for family in FAMILIES if family in f"{name} {models[name]}".lower()
+    ]
+    return dict(reversed(found))
 
 
-def _called(model: object) -> object:
-    return model.get("model") if isinstance(model, dict) else getattr(model, "model", None)
-
-
-def _good_at(model: object) -> str:
-    said = model.get("strengths") if isinstance(model, dict) else None
-    return ", ".join(map(str, said)) if isinstance(said, list) and said else str(_called(model))
-
-
-def _tables(configured: bytes) -> Fields:
+def _consult(configured: bytes) -> Fields:
     import tomllib  # noqa: PLC0415  who has configured no model does without it
 
     try:
         found = tomllib.loads(configured.decode()).get("consult")
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except ValueError:  # no UTF-8, or no TOML
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and isinstance(found.get("models", {}), dict) else {}
 
 
-def _tool(name: str, description: str, properties: Fields, required: str) -> Fields:
-    schema = {"type": "object", "properties": properties, "required": [required]}
-    return {
-        "name": name,
-        "description": description,
-        "inputSchema": schema | {"additionalProperties": False},
-        "annotations": {"readOnlyHint": name == "omega_route", "openWorldHint": name != "omega_route"},
-    }
+def _tool(name: str, about: str, taken: Fields, required: str, *, is_read_only: bool = False) -> Fields:
+    schema = {"type": "object", "properties": taken, "required": [required], "additionalProperties": False}
+    hints = {"readOnlyHint": is_read_only, "openWorldHint": not is_read_only}
+    return {"name": name, "description": about, "inputSchema": schema, "annotations": hints}
 
 
 class Consultation:
-    """A call that is being carried out: a process, what it has said so far, and until when it may."""
+    """A call that is being carried out: its process, the socket to it, what it has said so far, and until
+    when it may.
+    """
 
-    def __init__(self, call: Fields, configured: bytes, environ: Mapping[str, str]) -> None:
-        """Begin it. *call* has a tool's `name` and `arguments` and, as far as known, `client`, `session_id`,
-        `project`, `folder` and `request_id`. Raises `OSError`.
-        """
-        data = json.dumps(call).encode()
-        if len(data) > REQUEST_BYTES_MAX:
-            raise OSError(TOO_LONG)
-        seconds = _tables(configured).get("timeout_s")
-        self._said = bytearray()
-        self.deadline = (
-            time.monotonic() + ENDING_S + (seconds if isinstance(seconds, int | float) else TIMEOUT_S)
-        )
+    def __init__(self, data: bytes, deadline: float, environ: Mapping[str, str]) -> None:
+        """Begin it. Raises `OSError`."""
+        self.said, self.deadline = b"", deadline
         command = [sys.executable, "-P", "-m", "omegad.edge.consult"]
-        its_input, ours = os.pipe()
-        self.output, its_output = os.pipe()
-        actions = [(os.POSIX_SPAWN_DUP2, its_input, 0), (os.POSIX_SPAWN_DUP2, its_output, 1)]
+        self.output, its = socket.socketpair()
+        with its:
+            both = [(os.POSIX_SPAWN_DUP2, its.fileno(), descriptor) for descriptor in (0, 1)]
+            # subprocess would be half of what the pipe occupies
+            self.pid = os.posix_spawn(sys.executable, command, derived.importing(environ), file_actions=both)
         try:
-            # Popen would be half of what the pipe occupies
-            self._pid = os.posix_spawn(
-                sys.executable, command, derived.importing(environ), file_actions=actions
-            )
+            self.output.sendall(data)
+            self.output.shutdown(socket.SHUT_WR)
         except OSError:
-            os.close(ours)
-            os.close(self.output)
-            raise
-        finally:
-            os.close(its_input)
-            os.close(its_output)
-        try:
-            with open(ours, "wb") as asking:
-                asking.write(data)
-        except BrokenPipeError:
-            pass  # as its output tells
+            pass  # it has ended, as what it says will tell
 
-    def heard(self) -> Fields | None:
-        """Return what is answered, None where there is more to come; for when its output can be read."""
-        data = os.read(self.output, CHUNK)
-        self._said += data
-        if data and len(self._said) <= ANSWER_BYTES_MAX:
-            return None
-        self.end()
+    def is_over(self) -> bool:
+        """Take what it says, and return whether that was all; for when it has said something."""
         try:
-            answer: Fields = json.loads(self._said)
-        except ValueError:
-            return refused(UNSAID)
-        return answer
-
-    def end(self) -> None:
-        """End its process, which has nothing more to say."""
-        os.close(self.output)
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+            data = self.output.recv(CHUNK)
+        except OSError:
+            data = b""
+        self.said += data
+        return not data or len(self.said) > ANSWER_BYTES_MAX
 
 
 class Consultations:
@@ -183,16 +135,20 @@ class Consultations:
         self._running: dict[int, Consultation] = {}
 
     def begin(self, key: int, call: Fields, configured: bytes, environ: Mapping[str, str]) -> Fields | None:
-        """Begin one; return why it cannot be, None where it is."""
-        if len(self._running) >= AT_ONCE_MAX:
-            return refused(TOO_MANY)
+        """Begin one; return why it cannot be, None where it is. *call* has a tool's `name` and `arguments`
+        and, as far as known, `client`, `session_id`, `project`, `folder` and `request_id`.
+        """
+        data, seconds = json.dumps(call).encode(), _consult(configured).get("timeout_s")
+        if len(self._running) >= AT_ONCE_MAX or len(data) > REQUEST_BYTES_MAX:
+            return refused(TOO_LONG if len(data) > REQUEST_BYTES_MAX else TOO_MANY)
+        late = time.monotonic() + ENDING_S + (seconds if isinstance(seconds, int | float) else TIMEOUT_S)
         try:
-            self._running[key] = Consultation(call, configured, environ)
+            self._running[key] = Consultation(data, late, environ)
         except OSError as error:
-            return refused(str(error) if str(error) == TOO_LONG else f"{UNSAID} ({error})")
+            return refused(f"{UNSAID} ({error})")
         return None
 
-    def outputs(self) -> list[int]:
+    def outputs(self) -> list[socket.socket]:
         """Return what to wait for."""
         return [one.output for one in self._running.values()]
 
@@ -202,24 +158,24 @@ class Consultations:
         return min((one.deadline for one in self._running.values()), default=float("inf"))
 
     def answers(self, readable: Iterable[object]) -> list[tuple[int, Fields]]:
-        """Return those that are over, with their answers: of those that can be read, and of those that are
-        late.
-        """
+        """Return those that are over or late, with their answers; *readable* have said something."""
         over: list[tuple[int, Fields]] = []
         for key, one in list(self._running.items()):
-            answer = one.heard() if one.output in readable else None
-            if answer is None and one.deadline < time.monotonic():
-                one.end()
-                answer = refused(LATE)
-            if answer is not None:
-                del self._running[key]
-                over.append((key, answer))
+            is_over = one.is_over() if one.output in readable else one.deadline < time.monotonic()
+            if is_over:
+                self.end(key)
+                try:
+                    over.append((key, json.loads(one.said)))
+                except ValueError:
+                    over.append((key, refused(UNSAID)))
         return over
 
     def end(self, key: int) -> None:
-        """End one that nobody waits for any more, if it is there."""
-        if one := self._running.pop(key, None):
-            one.end()
+        """End one, which has said all, or which nobody waits for."""
+        one = self._running.pop(key)
+        one.output.close()
+        os.kill(one.pid, signal.SIGKILL)
+        os.waitpid(one.pid, 0)
 
 
 def consulted(call: Fields, configured: bytes, environ: Mapping[str, str]) -> Fields:

@@ -41,31 +41,6 @@ class Said(NamedTuple):
     is_cut: bool
 
 
-class _Message(msgspec.Struct):
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-    usage: dict[str, Any] | None = None
-
-
-class _Part(msgspec.Struct):
-    type: str
-    text: str = ""
-
-
-class _Reply(msgspec.Struct):
-    content: list[_Part]
-    stop_reason: str | None = None
-    usage: dict[str, Any] | None = None
-
-
 def request(model: ConsultedModel, text: str) -> Request:
     """Return what asks a model."""
     user = {"role": "user", "content": text}
@@ -91,36 +66,36 @@ def headers(model: ConsultedModel, key: str | None) -> dict[str, str]:
 def answer(model: ConsultedModel, body: bytes) -> Said:
     """Read an answer. Raises `Unavailable` for what is none."""
     try:
+        reply = msgspec.json.decode(body)
         if model.api == "anthropic":
-            reply = msgspec.json.decode(body, type=_Reply)
-            text = "".join(part.text for part in reply.content if part.type == "text")
-            is_cut, usage, names = reply.stop_reason == "max_tokens", reply.usage, ("input", "output")
+            text = "".join(part["text"] for part in reply["content"] if part["type"] == "text").strip()
+            is_cut, counted = reply.get("stop_reason") == "max_tokens", ("input_tokens", "output_tokens")
         else:
-            completion = msgspec.json.decode(body, type=_Completion)
-            choice = completion.choices[0]
-            text, is_cut = choice.message.content or "", choice.finish_reason == "length"
-            usage, names = completion.usage, ("prompt", "completion")
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError, RecursionError):
+            choice = reply["choices"][0]
+            text, is_cut = (
+                (choice["message"]["content"] or "").strip(),
+                choice.get("finish_reason") == "length",
+            )
+            counted = ("prompt_tokens", "completion_tokens")
+        usage = reply.get("usage") or {}
+        tokens = sum(usage[name] for name in counted) if counted[0] in usage else None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         raise Unavailable(
             f"what {model.host} answers is no answer of the API {model.api!r}",
             hint="api or base_url in config.toml may be wrong; go on without a second opinion",
         ) from None
-    if not text.strip():
+    if not text:
         raise Unavailable(
             f"{model.model} answered without a text" + (", at its limit of tokens" if is_cut else ""),
             hint="put the question otherwise, ask another model, or raise output_tokens in config.toml",
         )
-    counted = [(usage or {}).get(f"{name}_tokens") for name in names]
-    known = [count for count in counted if isinstance(count, int) and count >= 0]
-    return Said(text, sum(known) if len(known) == len(names) else None, is_cut)
+    return Said(text, tokens if isinstance(tokens, int) and tokens >= 0 else None, is_cut)
 
 
 def explained(body: bytes) -> str:
     """Return what an answer that is an error says of itself, "" where it says nothing."""
     try:
-        said = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        error = msgspec.json.decode(body)["error"]
+        return str(error if isinstance(error, str) else error["message"])
+    except (LookupError, RecursionError, TypeError, ValueError):
         return ""
-    error = said.get("error") if isinstance(said, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) else ""

@@ -78,14 +78,16 @@ def test_nothing_of_a_key_is_in_a_file_of_the_home_or_an_argument_of_a_process(
     consulting.fails()
     consulting.provider.is_asked.clear()
     call = {"name": "omega_consult", "arguments": {"question": "unheard-of", "model": "gpt"}}
-    one = offering.Consultation(call, consulting.configured, consulting.environ)
+    running = offering.Consultations()
+    assert running.begin(0, call, consulting.configured, consulting.environ) is None
+    one = running._running[0]
     assert consulting.provider.is_asked.wait(60)
-    command = Path(f"/proc/{one._pid}/cmdline").read_bytes()
+    command = Path(f"/proc/{one.pid}/cmdline").read_bytes()
     assert b"omegad.edge.consult" in command
     assert KEY.encode() not in command
     assert b"unheard-of" not in command
-    assert KEY.encode() not in Path(f"/proc/{one._pid}/environ").read_bytes()
-    one.end()
+    assert KEY.encode() not in Path(f"/proc/{one.pid}/environ").read_bytes()
+    running.end(0)
     assert consulting.files_with("calls_per_day")
     for length in range(8, len(KEY) + 1):
         assert consulting.files_with(KEY[:length]) == []
@@ -113,7 +115,7 @@ def test_nothing_of_a_key_is_in_a_file_of_the_home_or_an_argument_of_a_process(
         (b"{}", 429, {"Retry_After": "Wed, 25 Nov 2026 21:00:00 GMT"}, "What to do: ask again later", 1),
         (b"{}", 429, {"Retry_After": "0"}, "has too much to do", 2),
         (b"oops", 503, {"Retry_After": "0"}, "fails (503)", 2),
-        (b"", 302, {"Location": f"https://elsewhere.example/?k={KEY}"}, 'sends on to "https://elsewhere', 1),
+        (b"", 302, {"Location": f"https://elsewhere.example/?k={KEY}"}, '(302), to "https://elsewhere', 1),
         (b"{", 200, {}, "is no answer of the API 'openai'", 1),
         (b"\xff\xfe", 200, {}, "is no answer of the API 'openai'", 1),
         (b"[" * 100_000, 200, {}, "is no answer of the API 'openai'", 1),
@@ -338,12 +340,12 @@ def test_a_process_that_does_not_end_is_ended(
     one = offering.Consultations()
     call = {"name": "omega_consult", "arguments": {"question": "why?", "model": "gpt"}}
     assert one.begin(7, call, configured, consulting.environ) is None
-    pid = one._running[7]._pid
+    pid = one._running[7].pid
     answered: list[tuple[int, dict[str, object]]] = []
     while not answered:
         answered += one.answers([])
         time.sleep(0.01)
-    assert answered == [(7, offering.refused(offering.LATE))]
+    assert answered == [(7, offering.refused(offering.UNSAID))]
     assert not Path(f"/proc/{pid}").exists()
 
 
@@ -353,7 +355,7 @@ def test_few_are_asked_at_once(consulting: Consulting) -> None:
     call = {"name": "omega_consult", "arguments": {"question": "why?", "model": "gpt"}}
     refusals = [several.begin(key, call, consulting.configured, consulting.environ) for key in range(5)]
     assert refusals == [None] * 4 + [offering.refused(offering.TOO_MANY)]
-    for key in range(5):
+    for key in range(4):
         several.end(key)
     too_long = several.begin(9, {"arguments": "x" * 600_000}, b"", consulting.environ)
     assert too_long == offering.refused(offering.TOO_LONG)
