@@ -25,7 +25,7 @@ RETRY_S = 1.0
 TRIES = 2
 SOURCE = "cross_model_consult"
 KEY_MARK = "[REDACTED:key]"
-REMEMBERED_CHARACTERS = 8_000
+REMEMBERED_CHARACTERS, QUESTION_CHARACTERS_KEPT = 8_000, 2_000
 
 Store = Callable[..., Any]
 """Calls `memory.store`, and returns what it answers."""
@@ -37,7 +37,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     why: str
     model: ConsultedModel
-    question: str
     sent: str
     """The question, with the context."""
     request: providers.Request
@@ -83,7 +82,7 @@ def prepared(settings: Consult, question: str, context: str = "", name: str | No
             raise Invalid(f"{len(text):,} characters are too many", hint=f"say it in {most:,}")
     if not question.strip():
         raise Invalid("nothing is asked", hint="say the goal, what was tried, and the exact error")
-    (question, found), (context, beside) = (redact(public_text(text)) for text in (question, context))
+    text, redacted = redact(public_text(f"{question}\n\n{context}" if context else question))
     why = ""
     if name is None and not (name := settings.default or (next(iter(models)) if len(models) == 1 else None)):
         name, why = routing.route(question, models)
@@ -91,7 +90,6 @@ def prepared(settings: Consult, question: str, context: str = "", name: str | No
             raise Invalid(f"it is not said whom to ask, and {why}", hint=f"name a model: {', '.join(models)}")
     if name not in models:
         raise Invalid(f"there is no model {name[:80]!r}", hint=f"name one of {', '.join(models)}")
-    text = f"{question}\n\n{context}" if context else question
     if not routing.is_room(text, models[name]):
         raise Invalid(
             f"that is more than {name} can take ({models[name].context_tokens:,} tokens)", hint="ask for less"
@@ -100,10 +98,9 @@ def prepared(settings: Consult, question: str, context: str = "", name: str | No
         name=name,
         why=why,
         model=models[name],
-        question=question,
         sent=text,
         request=providers.request(models[name], text),
-        redacted=sorted({*found, *beside}),
+        redacted=list(redacted),
     )
 
 
@@ -137,7 +134,7 @@ def consult(settings: Consult, paths: Paths, asking: Prepared, store: Store | No
         tries=tries,
         spent=budget.settle(tokens - asking.request.tokens_max),
     )
-    return _remembered(opinion, asking, store) if store else opinion
+    return _remembered(opinion, store) if store else opinion
 
 
 def _exchanged(asking: Prepared, key: str | None, budget: Budget, until: float) -> tuple[bytes, int]:
@@ -204,14 +201,15 @@ def _without(key: str | None, text: str) -> str:
     return text.replace(key, KEY_MARK) if key else text
 
 
-def _remembered(opinion: Opinion, asking: Prepared, store: Store) -> Opinion:
-    content = f"Asked {opinion.model} ({opinion.asked}): {asking.question}\n\nIt answered: {opinion.answer}"
+def _remembered(opinion: Opinion, store: Store) -> Opinion:
+    question = opinion.sent[:QUESTION_CHARACTERS_KEPT]
+    content = f"Asked {opinion.model} ({opinion.asked}): {question}\n\nIt answered: {opinion.answer}"
     try:
         stored = store(
             content=content[:REMEMBERED_CHARACTERS],
             event_type="decision",
             source=SOURCE,
-            metadata={"source": SOURCE, "model": asking.model.model, "asked": opinion.model},
+            metadata={"source": SOURCE, "model": opinion.asked},
         )
     except OmegadError as error:
         return msgspec.structs.replace(opinion, not_stored=str(error))
