@@ -108,6 +108,7 @@ class Consultation:
         self.said, self.deadline = b"", deadline
         command = [sys.executable, "-P", "-m", "omegad.edge.consult"]
         self.output, its = socket.socketpair()
+        self.output.settimeout(ENDING_S)
         with its:
             both = [(os.POSIX_SPAWN_DUP2, its.fileno(), descriptor) for descriptor in (0, 1)]
             # subprocess would be half of what the pipe occupies
@@ -174,8 +175,12 @@ class Consultations:
         """End one, which has said all, or which nobody waits for."""
         one = self._running.pop(key)
         one.output.close()
-        os.kill(one.pid, signal.SIGKILL)
-        os.waitpid(one.pid, 0)
+        try:
+            if os.waitpid(one.pid, os.WNOHANG) == (0, 0):
+                os.kill(one.pid, signal.SIGKILL)
+                os.waitpid(one.pid, 0)
+        except ChildProcessError:
+            pass  # a host that ignores the ends of its processes has ours ignored, too
 
 
 def consulted(call: Fields, configured: bytes, environ: Mapping[str, str]) -> Fields:

@@ -136,6 +136,21 @@ def test_other_calls_are_answered_meanwhile_and_one_that_is_cancelled_ends(
         assert bridge.wait(60) == 0
 
 
+def test_a_host_that_ignores_the_ends_of_processes_is_served_as_well(host: Host) -> None:
+    host.home.start()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(BRIDGE)],
+        input=lines([*INTRODUCED, call(3, "omega_consult", question="why?", model="gpt")]),
+        env=host.environ,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "It depends." in json.loads(done.stdout.splitlines()[1])["result"]["content"][0]["text"]
+
+
 def test_a_session_that_ends_ends_what_it_asked(host: Host, consulting: Consulting) -> None:
     host.home.start()
     consulting.provider.turns += [hangs]
