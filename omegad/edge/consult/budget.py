@@ -43,6 +43,7 @@ class Budget:
         self._path = path
         self._limits = limits
         self._day = day
+        self._reserved_on = ""
 
     def reserve(self, tokens: int) -> None:
         """Count a call that takes so many tokens at most. Raises `Refused` where there is not that much
@@ -64,12 +65,16 @@ class Budget:
                 )
             spent.calls += 1
             spent.tokens += tokens
+            self._reserved_on = spent.day
 
     def settle(self, tokens: int, calls: int = 0) -> Spent:
-        """Add what a call took beyond what was reserved for it, or less, and return what was spent."""
+        """Add what a call took beyond what was reserved for it, or less, if its day is not over; return what
+        was spent.
+        """
         with self._spending() as spent:
-            spent.calls = min(max(0, spent.calls + calls), COUNT_MAX)
-            spent.tokens = min(max(0, spent.tokens + tokens), COUNT_MAX)
+            if spent.day == self._reserved_on:
+                spent.calls = min(max(0, spent.calls + calls), COUNT_MAX)
+                spent.tokens = min(max(0, spent.tokens + tokens), COUNT_MAX)
         return spent
 
     def spent(self) -> Spent:
@@ -83,24 +88,22 @@ class Budget:
         """
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                found = os.pread(descriptor, RECORD_BYTES, 0)
+                spent = msgspec.json.decode(found, type=Spent) if found else Spent(day="")
+                if spent.day < self._day():
+                    spent = Spent(day=self._day())
+                yield spent
+                os.pwrite(descriptor, msgspec.json.encode(spent).ljust(RECORD_BYTES - 1) + b"\n", 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise Unavailable(
                 f"what is asked cannot be counted: {self._path}: {error.strerror}", hint="run `omegad doctor`"
             ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            found = os.pread(descriptor, RECORD_BYTES, 0)
-            try:
-                spent = msgspec.json.decode(found, type=Spent) if found else Spent(day="")
-            except msgspec.MsgspecError:
-                raise Unavailable(
-                    f"{self._path} does not say what was asked today",
-                    hint="a person removes it to begin anew",
-                ) from None
-            if spent.day < self._day():
-                spent = Spent(day=self._day())
-            yield spent
-            os.pwrite(descriptor, msgspec.json.encode(spent).ljust(RECORD_BYTES - 1) + b"\n", 0)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        except msgspec.MsgspecError:
+            raise Unavailable(
+                f"{self._path} does not say what was asked today", hint="it has to be removed, to begin anew"
+            ) from None

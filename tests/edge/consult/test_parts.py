@@ -1,5 +1,6 @@
 """Keys, budget and choice, each by itself."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -127,6 +128,25 @@ def test_a_day_has_a_budget_that_a_clock_set_back_does_not_begin_anew(tmp_path: 
     assert (tmp_path / "consulted.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_what_a_call_of_yesterday_did_not_take_is_not_todays(tmp_path: Path) -> None:
+    path, limits, days = tmp_path / "consulted.json", Consult(tokens_per_day=100), ["2026-11-25"]
+    late = Budget(path, limits, lambda: days[-1])
+    late.reserve(80)
+    days.append("2026-11-26")
+    Budget(path, limits, lambda: days[-1]).reserve(60)
+    spent = late.settle(-70, calls=-1)
+    assert (spent.day, spent.calls, spent.tokens) == ("2026-11-26", 1, 60)
+
+
+def test_a_full_disk_lets_nothing_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(Unavailable, match="cannot be counted: .* No space left"):
+        Budget(tmp_path / "consulted.json", Consult()).reserve(1)
+
+
 @pytest.mark.parametrize(
     "content", [b"{", b"[]", b'{"day": 3}', b"\xff", b'{"day":"2026-11-25","calls":"no"}']
 )
@@ -135,7 +155,7 @@ def test_what_cannot_be_counted_is_not_asked(tmp_path: Path, content: bytes) -> 
     path.write_bytes(content)
     with pytest.raises(Unavailable, match="does not say what was asked") as caught:
         Budget(path, Consult()).reserve(1)
-    assert "remove" in caught.value.hint
+    assert "removed" in caught.value.hint
     assert path.read_bytes() == content
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
