@@ -81,9 +81,10 @@ def connected(url: str, seconds: float) -> http.client.HTTPConnection:
             f"{parts.netloc} cannot prove that it is: {error.verify_message}",
             hint="go on without it; base_url in config.toml, or this machine's certificates, may be wrong",
         ) from None
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name that is none
         connection.close()
-        raise Unreached(f"{parts.netloc} cannot be reached: {error.strerror or error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise Unreached(f"{parts.netloc} cannot be reached: {reason}") from None
     if parts.scheme != "https" and not ip_address(peer.partition("%")[0]).is_loopback:
         connection.close()
         raise Unreached(f"{parts.netloc} is not this machine, and http would show others what is said")

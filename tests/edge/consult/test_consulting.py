@@ -290,6 +290,11 @@ def test_plain_http_leads_to_this_machine_whatever_a_name_resolves_to(
         exchange.post("http://localhost/v1", {}, b"", 1.0)
 
 
+def test_a_name_that_is_none_is_not_reached() -> None:
+    with pytest.raises(exchange.Unreached, match="cannot be reached: "):
+        exchange.post("https://a..b/v1", {}, b"", 1.0)
+
+
 def test_a_certificate_that_proves_nothing_is_refused(tmp_path: Path) -> None:
     made = subprocess.run(
         [

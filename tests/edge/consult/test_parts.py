@@ -143,7 +143,7 @@ def test_a_full_disk_lets_nothing_leave(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(Unavailable, match="cannot be counted: .* No space left"):
+    with pytest.raises(Unavailable, match=r"cannot be counted: .* No space left"):
         Budget(tmp_path / "consulted.json", Consult()).reserve(1)
 
 
