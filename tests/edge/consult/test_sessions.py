@@ -15,7 +15,7 @@ from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.acceptance.conftest import Home, until
-from tests.edge.consult.conftest import Consulting
+from tests.edge.consult.conftest import KEY, Consulting
 from tests.edge.consult.provider import hangs, says
 from tests.edge.mcp.conftest import BRIDGE, Host, left_by, lines
 
@@ -73,7 +73,7 @@ def test_a_tool_that_is_not_offered_is_none(host: Host, consulting: Consulting) 
 
 async def test_an_agent_asks_and_has_the_answer_remembered(host: Host, consulting: Consulting) -> None:
     host.home.start()
-    consulting.provider.turns += [says("One writer; ordering is free then."), says("Unasked.")]
+    consulting.provider.turns += [says(f"One writer; ordering is free then. {KEY}"), says("Unasked.")]
     command = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=host.environ)
     async with stdio_client(command) as (received, sent), ClientSession(received, sent) as session:
         await session.initialize()
@@ -95,7 +95,9 @@ async def test_an_agent_asks_and_has_the_answer_remembered(host: Host, consultin
         "shop",
     )
     assert memory["metadata"]["source"] == "cross_model_consult"
-    assert "One writer; ordering is free then." in memory["content"]
+    assert "One writer; ordering is free then. [REDACTED:key]" in memory["content"]
+    assert consulting.files_with("ordering is free then")
+    assert consulting.files_with(KEY) == []
 
 
 def test_what_cannot_be_remembered_is_answered_all_the_same(
