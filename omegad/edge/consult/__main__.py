@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -115,4 +116,7 @@ def carried_out(asked: bytes, environ: Mapping[str, str]) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(carried_out(sys.stdin.buffer.read(), os.environ))
+    answer = carried_out(sys.stdin.buffer.read(), os.environ)
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()

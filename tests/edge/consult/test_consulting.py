@@ -354,6 +354,27 @@ def test_a_process_that_does_not_end_is_ended(
     assert not Path(f"/proc/{pid}").exists()
 
 
+def test_a_process_that_nobody_waits_for_ends_without_a_word(consulting: Consulting) -> None:
+    consulting.configure(timeout=0.5)
+    consulting.provider.turns += [hangs]
+    asked = {"name": "omega_consult", "arguments": {"question": "why?", "model": "gpt"}}
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "omegad.edge.consult"],
+        env=consulting.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        process.stdin.write(json.dumps(asked).encode())
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
 def test_few_are_asked_at_once(consulting: Consulting) -> None:
     consulting.provider.turns += [hangs] * 4
     several = offering.Consultations()
