@@ -11,7 +11,7 @@ since threads come and go with each file that is built.
 import hashlib
 import threading
 import unicodedata
-from collections.abc import AsyncIterator, Container, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Self, TypeVar
@@ -322,9 +322,10 @@ def _files(path: Path) -> list[Path]:
 class FileLookup:
     """Finds cached vectors in the file of a cache that another process keeps, within a `with`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, opened: Callable[[Path], Connection] = open_reader) -> None:
         """Read what is in *path*, which need not be there, nor be a cache."""
         self._path = path
+        self._opened = opened
         self._turn = threading.Lock()
         self._known: tuple[Connection, tuple[int, int]] | None = None
         self._unreadable: tuple[int, int] | None = None
@@ -346,7 +347,7 @@ class FileLookup:
                 with translated():
                     if self._known is None or self._known[1] != file:
                         self.close()
-                        self._known = open_reader(self._path), file
+                        self._known = self._opened(self._path), file
                     row = self._known[0].execute(sql, (text_hash, embedder_id)).fetchone()
             # The file is damaged, cannot be opened, or is so fresh that it has no table yet.
             except (OmegadError, sqlite.Error) as error:

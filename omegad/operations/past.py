@@ -5,6 +5,7 @@ Nothing is recorded of it: looking back is no use of a memory.
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from typing import Annotated
@@ -218,7 +219,7 @@ class PastReader:
             at=rfc3339(wanted.now_us),
             query_id=earlier.query_id if earlier else None,
             is_comparable=bool(earlier and earlier.versions),
-            changed=_changed(earlier, versions, self._services.embedder_id) if earlier else {},
+            changed=changed(earlier, versions, self._services.embedder_id) if earlier else {},
             erased=await self._services.log.erased(wanted.position),
         )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
@@ -287,8 +288,8 @@ class PastReader:
         return index if embedder_id is not None else None
 
 
-def _changed(
-    earlier: Earlier, versions: dict[str, int], embedder_id: str | None
+def changed(
+    earlier: Earlier, versions: Mapping[str, int], embedder_id: str | None
 ) -> dict[str, tuple[object, object]]:
     """Return what *earlier* was made with otherwise, as (then, now), by name."""
     compared: dict[str, tuple[object, object]] = {

@@ -15,6 +15,7 @@ from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search.events import MemoryQueried, Returned
+from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import Answer, Matches, NotEmbedded, QueryMemory, Sources, search
 from omegad.search.ranking import RANKING_VERSION
 from omegad.storage.driver import Connection
@@ -24,11 +25,14 @@ BY_WORDS = frozenset({"keyword", "phrase"})
 
 
 class PreparedQuestion(NamedTuple):
-    """The question's vector, or what waits for it, None without one; the known types; and when it came."""
+    """The question's vector, or what waits for it, None without one; the known types; when it came; and the
+    weights of what is found.
+    """
 
     vector: bytes | Callable[[], bytes | None] | None
     types: MemoryTypes
     started: float
+    model: RankingModel
 
 
 class SearchReading(NamedTuple):
@@ -45,11 +49,12 @@ async def prepare(services: Services, query: QueryMemory, context: RequestContex
     del context
     started = time.perf_counter()
     if query.mode in BY_WORDS:
-        return PreparedQuestion(None, services[MemoryTypes], started)
+        return PreparedQuestion(None, services[MemoryTypes], started, fitted())
     return PreparedQuestion(
         services.begin_question(query.text) or await services.embed_question(query.text),
         services[MemoryTypes],
         started,
+        fitted(),
     )
 
 
@@ -62,11 +67,12 @@ def read(
     index, matches = moment.index_as(VectorIndex), None
     if asked.vector is not None:
         with suppress(NotEmbedded):
-            matches = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us)
+            sources = Sources(asked.vector, index, asked.types, asked.model)
+            matches = search(connection, query, sources, moment.now_us)
     has_none = index is not None and asked.vector is not None and len(index) == 0
     is_degraded = matches is None or (has_none and are_there_any(connection))
     if matches is None or is_degraded:
-        matches = search(connection, query, Sources(None, index, asked.types), moment.now_us)
+        matches = search(connection, query, Sources(None, index, asked.types, asked.model), moment.now_us)
     if not matches.results:
         moment.require_current()
     return SearchReading(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)

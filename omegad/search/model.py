@@ -11,7 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from omegad.runtime.errors import Invalid
+
 Array = npt.NDArray[np.float64]
+
+WEIGHT_MAX = 1e6
+EXPONENT_MAX = 700.0  # of what a float holds
 
 
 class Newness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,14 +75,46 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return found
 
 
+def written() -> bytes:
+    """Return the model in force as JSON, as `model.json` holds it."""
+    return resources.files("omegad.search").joinpath("model.json").read_bytes()
+
+
 @cache
 def fitted() -> RankingModel:
-    """Return the model in force, which `model.json` holds."""
-    return msgspec.json.decode(
-        resources.files("omegad.search").joinpath("model.json").read_bytes(), type=RankingModel
-    )
+    """Return the model in force."""
+    return msgspec.json.decode(written(), type=RankingModel)
+
+
+def read(said: bytes) -> RankingModel:
+    """Read a model that somebody wrote, in the form of the one in force. Raises `Invalid`, saying what is
+    wrong, for one that could not be ranked with.
+    """
+    hint = "`omegad replay --weights-out FILE` writes the ones in force, to be changed"
+    try:
+        model = msgspec.json.decode(said, type=RankingModel)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Invalid(f"these are no weights: {error}", hint=hint) from error
+    known = fitted()
+    for part in ("ranking", "confidence", "confidence_by_words"):
+        if wrong := getattr(model, part).keys() ^ getattr(known, part).keys():
+            lacks = "lacks" if min(wrong) in getattr(known, part) else "does not know"
+            raise Invalid(f"weights: {part} {lacks} {min(wrong)!r}", hint=hint)
+    bounds = [(f"ranking.{name}", weight.least, weight.most) for name, weight in model.ranking.items()]
+    bounds += [("lengths", *model.lengths), ("newness.same", *model.newness.same)]
+    for name, low, high in bounds:
+        if low > high or (low == high and name == "newness.same"):
+            raise Invalid(f"weights: {name}: {low:g} is not below {high:g}", hint=hint)
+    numbers = [number for weight in model.ranking.values() for number in msgspec.structs.astuple(weight)]
+    numbers += [*model.confidence.values(), *model.confidence_by_words.values(), model.newness.reach]
+    if (most := max(map(abs, numbers))) > WEIGHT_MAX:
+        raise Invalid(f"weights: {most:g} is larger than {WEIGHT_MAX:g}", hint=hint)
+    if not 0 <= model.floor <= 1:
+        raise Invalid(f"weights: floor: {model.floor:g} is no probability", hint=hint)
+    return model
 
 
 def probability(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
     """Return the probability, 0 to 1, that a logistic regression gives."""
-    return 1 / (1 + math.exp(-sum(weights[name] * value for name, value in signs.items())))
+    odds = sum(weights[name] * value for name, value in signs.items())
+    return 1 / (1 + math.exp(min(EXPONENT_MAX, -odds)))

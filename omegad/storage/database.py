@@ -96,6 +96,16 @@ def open_reader(path: Path) -> Connection:
     return connection
 
 
+def open_untouched(path: Path) -> Connection:
+    """Open *path* to read what others write, and leave its files as they are, also where nobody else has it
+    open: the last to close a file folds a write-ahead log that it may write.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not (log.exists() and log.stat().st_size):
+        return open_reader(path)
+    return _open(f"{path.absolute().as_uri()}?mode=ro", f"cache_size=-{READER_CACHE_KIB}")
+
+
 def open_unfinished(path: Path) -> Connection:
     """Open *path* alone, to fill it: it has no files beside it, and is of no use where that is broken off."""
     return _open(path, "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "secure_delete=ON", "foreign_keys=ON")
@@ -134,7 +144,11 @@ _PRAGMAS = (
 def _open(path: Path | str, *pragmas: str) -> Connection:
     """Return a connection that these are said to; no file stays open where one of them fails."""
     connection: Connection = sqlite.connect(
-        str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED
+        str(path),
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=STATEMENTS_CACHED,
+        uri=str(path).startswith("file:"),
     )
     try:
         for pragma in (*_PRAGMAS, *pragmas):

@@ -5,7 +5,7 @@ Nothing points at a file before it is whole, so while it is built nothing waits 
 stopped leaves a file to remove.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from omegad.log import reading
-from omegad.log.checkpoint import Checkpoint
+from omegad.log.checkpoint import Checkpoint, failed
 from omegad.log.codec import Codec, tag_of
-from omegad.log.event import Position
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.folding import Progress, Source
 from omegad.log.projection import Projection
 from omegad.runtime.errors import ViewFailed
-from omegad.storage.database import open_reader, open_unfinished, translated
+from omegad.storage.database import open_reader, open_scratch, open_unfinished, open_untouched, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.own_files import sync
@@ -55,6 +55,15 @@ class PastOrder(msgspec.Struct, frozen=True, kw_only=True, tag="past"):
     target: Path
     position: Position
     source: Path | None = None
+
+
+class Moments(NamedTuple):
+    """The views as of one moment after another, in a database that is there for the while alone; `at` brings
+    them to a position that is no earlier than the one before, and returns the database.
+    """
+
+    log: Connection
+    at: Callable[[Position], Connection]
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True, tag="verify"):
@@ -100,7 +109,8 @@ class Builder(NamedTuple):
     def build(self, order: Order, tell: Progress) -> dict[str, RebuiltView]:
         """Make the file, whole and on the disk. Raises `ViewFailed` where a view fails or is damaged."""
         built = self._named(order.names)
-        with self._begun(order, self.projections, order.names, order.source) as (connection, log, fold, read):
+        begun = self._begun(order.log, order.target, self.projections, order.names, order.source)
+        with begun as (connection, log, fold, read):
             fold.catch_up(connection, read, lambda: dict.fromkeys(fold.projections, reading.head(log)), tell)
             for name in order.names if not order.is_failed_accepted else ():
                 if (mark := fold.marks[name]).failed_position is not None:
@@ -119,20 +129,41 @@ class Builder(NamedTuple):
 
     def make_past(self, order: PastOrder, tell: Progress) -> Position:
         """Make the file; return what it shows."""
-        with self._begun(order, self.projections, (), order.source) as (connection, log, fold, read):
+        begun = self._begun(order.log, order.target, self.projections, (), order.source)
+        with begun as (connection, log, fold, read):
             ends = dict.fromkeys(fold.projections, order.position)
             fold.catch_up(connection, read, lambda: ends, tell)
             if reading.erased(log, order.position):
-                self._take_out_erased(connection, log, order.position)
+                self._take_out(connection, self._erasures(log, order.position))
             generation.make_indexes(connection, () if order.source else self.projections)
             generation.prepare(connection, self.projections)
         return order.position
+
+    @contextmanager
+    def moments(self, log: Path, tell: Progress) -> Iterator[Moments]:
+        """Go forward through a log, whoever writes it; nothing of that is left behind, wherever it is broken
+        off. `Moments.at` raises `ViewFailed` where a view fails.
+        """
+        with self._begun(log, None, self.projections) as (connection, events, fold, read):
+            generation.make_indexes(connection, self.projections)
+            erasures = self._erasures(events, 0)
+
+            def at(position: Position) -> Connection:
+                fold.catch_up(connection, read, lambda: dict.fromkeys(fold.projections, position), tell)
+                if mark := failed(fold.marks, fold.projections):
+                    raise ViewFailed(
+                        f"the view {mark.name!r} failed at position {mark.failed_position}: {mark.error}"
+                    )
+                self._take_out(connection, [one for one in erasures if one.position > position])
+                return connection
+
+            yield Moments(events, at)
 
     def verify(self, wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
         """Compare the live views as they are at one moment with a replay up to where each stands."""
         chosen = self._named(wanted.names)
         with (
-            self._begun(wanted, chosen) as (fresh, _, fold, read),
+            self._begun(wanted.log, wanted.target, chosen) as (fresh, _, fold, read),
             closing(open_reader(wanted.live)) as live,
         ):
 
@@ -166,20 +197,24 @@ class Builder(NamedTuple):
     @contextmanager
     def _begun(
         self,
-        order: Order | PastOrder | Verification,
+        events: Path,
+        target: Path | None,
         projections: Sequence[Projection],
         names: Collection[str] = (),
         source: Path | None = None,
     ) -> Iterator[tuple[Connection, Connection, ViewFold, Source]]:
-        """Open the file to make, a copy of *source* where there is one, in which the projections named show
-        nothing yet, and the log; give them with what shows the log, and with what reads of it all that any of
-        *projections* could ask for.
+        """Open the file to make, a copy of *source* where there is one, or a database of no name where there
+        is no *target*, in which the projections named show nothing yet, and the log at *events*; give them
+        with what shows the log, and with what reads of it all that any of *projections* could ask for.
         """
         with translated():
-            if source is not None:
+            if source is not None and target is not None:
                 with closing(open_reader(source)) as live:
-                    generation.copy_to(live, order.target)
-            with closing(open_unfinished(order.target)) as connection, closing(open_reader(order.log)) as log:
+                    generation.copy_to(live, target)
+            with (
+                closing(open_unfinished(target) if target else open_scratch()) as connection,
+                closing(open_untouched(events)) as log,
+            ):
                 marks = generation.begin(connection, names, projections)
                 # Of a noun that one shows a newer version may have written others.
                 nouns = {noun(tag_of(kind)) for one in projections for kind in one.EVENTS}
@@ -187,18 +222,28 @@ class Builder(NamedTuple):
                 read = reading.source(log, self.codec, others)
                 yield connection, log, ViewFold(projections, marks, self.lookup), read
 
-    def _take_out_erased(self, connection: Connection, log: Connection, after: Position) -> None:
-        """Show the projections that know them the erasures since: what was erased is not shown as of an
-        earlier moment either.
-        """
+    def _erasures(self, log: Connection, after: Position) -> list[RecordedEvent]:
+        """Return the erasures after a position that projections know."""
         tags = [tag_of(kind) for one in self.projections for kind in getattr(one, "ERASED_BY", ())]
-        for position in reading.tagged(log, tags, after):
-            (recorded,) = reading.read_at(log, self.codec, [position])
+        return [
+            recorded
+            for position in reading.tagged(log, tags, after)
+            for recorded in reading.read_at(log, self.codec, [position])
+        ]
+
+    def _take_out(self, connection: Connection, erasures: Collection[RecordedEvent]) -> None:
+        """Take out what was erased later: it is not shown as of an earlier moment either."""
+        for recorded in erasures:
             with writing(connection):
-                for projection in self.projections:
-                    if isinstance(recorded.event, getattr(projection, "ERASED_BY", ())):
-                        for sql, values in projection.project(recorded):
-                            connection.execute(sql, values)
+                take_out(connection, self.projections, recorded)
+
+
+def take_out(connection: Connection, projections: Iterable[Projection], erasure: RecordedEvent) -> None:
+    """Show an erasure to those of *projections* that know it, in the transaction that is open."""
+    for projection in projections:
+        if isinstance(erasure.event, getattr(projection, "ERASED_BY", ())):
+            for sql, values in projection.project(erasure):
+                connection.execute(sql, values)
 
 
 def integrity_problem(connection: Connection, projections: Collection[Projection]) -> str | None:

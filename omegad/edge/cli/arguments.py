@@ -155,9 +155,10 @@ def _fill(target: ArgumentParser, verb: Verb) -> None:
         else:
             target.add_argument(
                 f"--{name}",
-                dest=option.into or name,
+                dest=option.into or name.replace("-", "_"),
                 metavar=METAVAR.get(option.kind, name.upper()),
                 type=TYPES.get(option.kind, str),
+                action="append" if option.is_many else "store",
                 help=about,
             )
     taken = FOR_PROGRAMS | {option.name for option in verb.options}

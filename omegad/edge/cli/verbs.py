@@ -144,6 +144,34 @@ OWN = (
         examples=("omegad rebuild edges",),
     ),
     Verb(
+        "replay",
+        "replay.run",
+        about="Ask the logged queries again with something otherwise, and say what would have been answered",
+        options=(
+            Option(
+                "without",
+                "without these memories: an id, several with commas between, or @FILE with one a line; may be"
+                " repeated",
+                is_many=True,
+            ),
+            Option("weights", "with the weights in this file"),
+            Option("weights-out", "write the weights in force to this file, to be changed, and end"),
+            Option("embedder", "with this model, which is installed; none is by words alone"),
+            Option("since", "only what was asked from this time or position on"),
+            Option("until", "only what was asked until this time or position"),
+            Option("project", "only what was asked of this project"),
+            Option("limit", "the latest N questions (1000)", "integer"),
+            Option("limit-shown", "show N differences at most (20; all of them as JSON)", "integer"),
+            Option("within", "leave out what is not asked within N seconds (600)", "integer"),
+        ),
+        examples=(
+            "omegad replay --without mem-0123456789abcdef",
+            "omegad replay --weights-out weights.json",
+            "omegad replay --weights weights.json --since 2026-01-31",
+            "omegad replay --embedder none --project shop --json",
+        ),
+    ),
+    Verb(
         "salvage",
         "transfer.save",
         about="Save what the views hold of a log that was lost, and store it again",
