@@ -140,6 +140,9 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/embedding/embedder.py": (
         "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter"
     ),
+    "omegad/operations/replaying.py": (
+        "what a model fails on, which raises bare Exceptions, is found by its words"
+    ),
     "omegad/reactions/runner.py": (
         "what a reaction fails on is set aside, and the next event is another matter"
     ),

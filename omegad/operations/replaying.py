@@ -176,9 +176,10 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
     `unlike_log` counts the answers that, with nothing otherwise, are not as the log has them, and
-    `unlike_log_by` by what they were made with then and are not now; `unknown` are those of which that is
-    not known. `unreadable` questions were erased, or written by another version; for `left_out` there was no
-    time. `known` are those of which something right is known, which `before` and `after` are about.
+    `unlike_log_by` by what they were made with then and are not now; `unknown` are those of which that is not
+    known. `in_no_answer` are the memories that were taken away in vain. `unreadable` questions were erased,
+    or written by another version; for `left_out` there was no time. `known` are those of which something
+    right is known, which recall and MRR are the means of.
     """
 
     asked: int
@@ -190,6 +191,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     abstentions_lost: int
     unlike_log: int
     unlike_log_by: dict[str, int]
+    in_no_answer: list[str]
     unreadable: int
     left_out: int
     known: int
@@ -278,6 +280,8 @@ class Asking:
         self._views = views
         self._otherwise = otherwise
         self._indexes: dict[tuple[str, bool], VectorIndex] = {}
+        self.in_no_answer = set(otherwise.without)
+        """The memories to be taken away that none of the answers held so far."""
 
     def embedder_id(self, question: Question) -> str | None:
         """Return the model that a question was asked with, None where it is not here."""
@@ -292,7 +296,8 @@ class Asking:
             embedder_id = None if embedder == "none" else self._models.named(embedder)
         if weights or embedder:
             after = self._ask(connection, question, embedder_id, model)
-        if without.intersection(after):
+        if held := without.intersection(after):
+            self.in_no_answer -= held
             with snapshot(connection):  # at whose end they are there again
                 for memory_id in without:
                     erasure = MemoryErased(memory_id=memory_id)
@@ -364,7 +369,7 @@ class Findings:
         if before != after and len(self._differences) < self._shown:
             self._differences.append(_difference(connection, question, before, after))
 
-    def replayed(self, *, unreadable: int, left_out: int) -> Replayed:
+    def replayed(self, in_no_answer: set[str], *, unreadable: int, left_out: int) -> Replayed:
         """Return all that was added."""
         counts = (
             "asked",
@@ -381,6 +386,7 @@ class Findings:
         return Replayed(
             **{name: self.counts[name] for name in counts},
             unlike_log_by=dict(self.unlike),
+            in_no_answer=sorted(in_no_answer),
             unreadable=unreadable,
             left_out=left_out,
             known=len(self._known),
@@ -412,7 +418,8 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
     views: list[Projection] = [one for one in home.projections if one.NAME in VIEWS]
     if otherwise.embedder not in {None, "none"}:
         new = models.named(str(otherwise.embedder))
-        views = [EmbeddedAtOnce(one, new) if one.NAME == "vectors" else one for one in views]
+        place = next(place for place, one in enumerate(views) if one.NAME == "vectors")
+        views[place] = EmbeddedAtOnce(views[place], new)
     asking, found = Asking(home, models, views, otherwise), Findings(shown)
     with FileLookup(home.paths.embeddings, open_untouched) as cached:
         builder = Builder(views, home.codec, lambda one: cached.find(*one))
@@ -422,9 +429,10 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
             questions, unreadable = chosen(moments.log, home.codec, wanted)
             judge(questions, moments.log, home.codec)
             versions = {view.NAME: view.VERSION for view in views}
+            end = reading.head(moments.log)
             with suppress(_OutOfTime):
                 for place, question in enumerate(questions):
-                    connection = moments.at(question.event.read_position)
+                    connection = moments.at(min(question.event.read_position, end))
                     asking.fill(connection, tell)
                     tell(place, len(questions), "questions")
                     before, after = asking.both(connection, question)
@@ -435,7 +443,8 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
                         found.unlike.update(changed(question.event, versions, embedder_id) or ["unknown"])
             if reading.erased(moments.log, LAST_POSITION) != erased:
                 raise Stale("the log has lost what was asked of it", hint="ask again")
-    return found.replayed(unreadable=unreadable, left_out=len(questions) - found.counts["asked"])
+    left_out = len(questions) - found.counts["asked"]
+    return found.replayed(asking.in_no_answer, unreadable=unreadable, left_out=left_out)
 
 
 def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question], int]:

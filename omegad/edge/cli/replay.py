@@ -1,6 +1,7 @@
 """The verb that asks logged queries again, in this process, beside a daemon or without one."""
 
 import os
+import signal
 from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
@@ -55,6 +56,7 @@ def run(arguments: Namespace, instance: Instance) -> None:
         arguments.since, arguments.until, arguments.project, numbers["limit"], float(numbers["within"])
     )
     telemetry.configure("warning")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # which lets go of everything
     with suppress(OSError):  # a service may not be allowed to
         os.nice(NICENESS)
     home = Home(instance.paths, config.load(instance.paths, instance.environ), CODEC, projections.ALL)
@@ -105,6 +107,8 @@ def _show(found: Replayed) -> None:
         _show_difference(difference)
     if (more := found.changed - len(found.differences)) > 0:
         print(painted(f"{more:,} more are answered otherwise: --limit-shown shows them", "dim"))
+    for memory_id in found.in_no_answer:
+        warn(f"{memory_id} is in no answer")
     if found.unreadable:
         warn(f"{found.unreadable:,} were erased, or written by another version, and are left out")
     if found.left_out:
