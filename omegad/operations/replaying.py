@@ -5,19 +5,14 @@ One copy of the views goes forward through the log, in a database of no name tha
 and each question is asked when its position is reached. The log and the cache of vectors are read, whoever
 writes them; nothing of the home is written.
 
-What was right is told by the log: by how that was rated which an answer had shown, and by what a session used
-of it, which its end records as a rating. Of other questions nothing is known.
-
 A memory is taken away for those answers alone that held it: to the others it is as it was, so that they stay
 the same to the letter.
 """
 
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
@@ -31,28 +26,27 @@ from omegad.embedding.passages import passages
 from omegad.index.vector_index import VectorIndex
 from omegad.log import reading
 from omegad.log.codec import Codec, tag_of
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.projection import Projection, Statement
 from omegad.memory.events import (
     MemoryEdited,
     MemoryEmbedded,
     MemoryErased,
     MemoryEvolved,
-    MemoryRated,
     MemoryStored,
 )
 from omegad.memory.types import MemoryTypes
 from omegad.operations.past import changed
+from omegad.operations.replay_report import JUDGING, Ids, Question, Replayed, difference, judge
 from omegad.requests.method import Moment
 from omegad.runtime.config import Config, Paths
-from omegad.runtime.errors import Invalid, ModelMissing, Stale
-from omegad.runtime.times import parse_time, rfc3339
+from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Stale
+from omegad.runtime.times import parse_time
 from omegad.search import answering
 from omegad.search.answering import BY_WORDS, PreparedQuestion
 from omegad.search.events import MemoryQueried
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import QueryMemory
-from omegad.session.events import MemorySurfaced, SessionEnded
 from omegad.storage.database import open_untouched
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
@@ -61,19 +55,12 @@ from omegad.views.building import Builder, take_out
 VIEWS = (*index.VIEWS, "edges")
 """What a search reads."""
 READ_AT_ONCE = 500  # events
-TEXT_CHARACTERS = 120
 LAST_POSITION = 2**62
 _DEFERRED = """
 SELECT v.id, v.chunk, v.text_hash, v.embedder_id, m.content FROM deferred AS d
 CROSS JOIN memory_vectors AS v ON v.id BETWEEN d.position * 1024 AND d.position * 1024 + 1023
 JOIN memories AS m ON m.node_id = v.memory_id WHERE v.vector IS NULL
 """
-_BEGINNINGS = f"""
-SELECT node_id, substr(content, 1, {TEXT_CHARACTERS}) FROM memories WHERE node_id IN (SELECT value
-  FROM json_each(?))
-"""
-
-
 Progress = Callable[[int, int, str], None]
 """Is told how much of how much is done, and what is counted."""
 
@@ -117,89 +104,6 @@ class Otherwise(NamedTuple):
     embedder: str | None = None
 
 
-class Question(msgspec.Struct, kw_only=True):
-    """A query as the log has it, and whether what it showed was right, by memory id, as far as that is
-    known.
-    """
-
-    recorded: RecordedEvent
-    event: MemoryQueried
-    query: QueryMemory
-    judged: dict[str, bool] = {}
-
-    @property
-    def right(self) -> set[str]:
-        """What is known to be right."""
-        return {memory_id for memory_id, is_right in self.judged.items() if is_right}
-
-
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory, how it begins, and its rank before and after, from 1, None where it is not in the answer.
-    `is_right` is None where nothing is known.
-    """
-
-    memory_id: str
-    text: str
-    before: int | None
-    after: int | None
-    is_right: bool | None
-
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that is answered otherwise: the memories of the answer before and after, and those that
-    left, came or moved.
-    """
-
-    query_id: str
-    position: Position
-    at: str
-    text: str
-    session_id: str | None
-    project: str | None
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    moved: list[Moved]
-
-
-class Worth(msgspec.Struct, frozen=True, kw_only=True):
-    """What answers are worth: the mean of recall (the share of what is right that is in the answer) and of
-    1 / the rank of the first that is, 0 where none is, both None where nothing is known; and how much is
-    in them that was rated badly.
-    """
-
-    recall: float | None
-    mrr: float | None
-    wrong: int
-
-
-class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it.
-
-    `unlike_log` counts the answers that, with nothing otherwise, are not as the log has them, and
-    `unlike_log_by` by what they were made with then and are not now; `unknown` are those of which that is not
-    known. `in_no_answer` are the memories that were taken away in vain. `unreadable` questions were erased,
-    or written by another version; for `left_out` there was no time. `known` are those of which something
-    right is known, which recall and MRR are the means of.
-    """
-
-    asked: int
-    same: int
-    changed: int
-    left: int
-    came: int
-    abstentions_gained: int
-    abstentions_lost: int
-    unlike_log: int
-    unlike_log_by: dict[str, int]
-    in_no_answer: list[str]
-    unreadable: int
-    left_out: int
-    known: int
-    before: Worth
-    after: Worth
-    differences: list[Difference]
-
-
 class EmbeddedAtOnce:
     """The projection of vectors, had every text also been embedded by one model when it was said."""
 
@@ -208,7 +112,7 @@ class EmbeddedAtOnce:
         self._embedder_id = embedder_id
         self.NAME, self.VERSION, self.SCHEMA = vectors.NAME, vectors.VERSION, vectors.SCHEMA
         self.CANONICAL = vectors.CANONICAL
-        self.EVENTS = (MemoryStored, *vectors.EVENTS)
+        self.EVENTS: tuple[type[Event], ...] = (MemoryStored, *vectors.EVENTS)
         self.ERASED_BY = (MemoryErased,)
 
     def project(self, recorded: RecordedEvent) -> Iterator[Statement]:
@@ -230,8 +134,7 @@ class Models:
     """The models that are installed, loaded when they are needed."""
 
     def __init__(self, home: Home) -> None:
-        names = dict.fromkeys((home.settings.model, *(model.name for model in catalogue.ALL)))
-        found = (catalogue.installed(home.paths.models, name) for name in names)
+        found = (catalogue.installed(home.paths.models, model.name) for model in catalogue.ALL)
         self._manifests = {manifest.embedder_id: manifest for manifest in found if manifest}
         self._home = home
         self._loaded: dict[str, LoadedModel] = {}
@@ -258,16 +161,20 @@ class Models:
         return self._questions[key]
 
     def embed(self, embedder_id: str, text: str) -> bytes | None:
-        """Return the vector of a text, None where the model fails on it, or is not here."""
+        """Return the vector of a text, None where the model fails on it, or is not here. Raises `ModelFailed`
+        for a model that cannot be loaded.
+        """
         if (manifest := self._manifests.get(embedder_id)) is None:
             return None
-        if embedder_id not in self._loaded:
-            folder = folder_of(self._home.paths.models, manifest.name)
-            self._loaded[embedder_id] = self._home.load(folder, manifest)
+        # The runtime and the tokenizer raise bare Exceptions
         try:
+            if embedder_id not in self._loaded:
+                folder = folder_of(self._home.paths.models, manifest.name)
+                self._loaded[embedder_id] = self._home.load(folder, manifest)
             return self._loaded[embedder_id].embed(canonical(text))
-        # The runtime and the tokenizer raise bare Exceptions; what they fail on is found by its words
-        except Exception:  # noqa: BLE001
+        except Exception as error:
+            if embedder_id not in self._loaded:
+                raise ModelFailed(f"the model {manifest.name} cannot be loaded: {error}") from error
             return None
 
 
@@ -280,14 +187,12 @@ class Asking:
         self._views = views
         self._otherwise = otherwise
         self._indexes: dict[tuple[str, bool], VectorIndex] = {}
-        self.in_no_answer = set(otherwise.without)
-        """The memories to be taken away that none of the answers held so far."""
 
     def embedder_id(self, question: Question) -> str | None:
         """Return the model that a question was asked with, None where it is not here."""
         return question.event.embedder_id if question.event.embedder_id in self._models else None
 
-    def both(self, connection: Connection, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def both(self, connection: Connection, question: Question) -> tuple[Ids, Ids]:
         """Return the memories that answer a question, best first: as it was asked, and otherwise."""
         without, weights, embedder = self._otherwise
         embedder_id, model = self.embedder_id(question), weights or fitted()
@@ -296,8 +201,7 @@ class Asking:
             embedder_id = None if embedder == "none" else self._models.named(embedder)
         if weights or embedder:
             after = self._ask(connection, question, embedder_id, model)
-        if held := without.intersection(after):
-            self.in_no_answer -= held
+        if without.intersection(after):
             with snapshot(connection):  # at whose end they are there again
                 for memory_id in without:
                     erasure = MemoryErased(memory_id=memory_id)
@@ -315,7 +219,7 @@ class Asking:
         model: RankingModel,
         *,
         is_without: bool = False,
-    ) -> tuple[str, ...]:
+    ) -> Ids:
         vector = found = None
         if embedder_id is not None:
             vector, key = self._models.question(embedder_id, question.query.text), (embedder_id, is_without)
@@ -338,64 +242,6 @@ class Asking:
             connection.execute("DELETE FROM deferred")
 
 
-class Findings:
-    """Adds up what came of questions; keeps *shown* differences at most."""
-
-    def __init__(self, shown: int) -> None:
-        self.counts = Counter[str]()
-        self.unlike = Counter[str]()
-        self._shown = shown
-        self._differences = list[Difference]()
-        self._known = list[tuple[float, float, float, float]]()
-
-    def add(
-        self, connection: Connection, question: Question, before: tuple[str, ...], after: tuple[str, ...]
-    ) -> None:
-        """Add a question that was asked of these views, and the memories of its two answers."""
-        wrong = question.judged.keys() - question.right
-        self.counts.update(
-            asked=1,
-            same=before == after,
-            changed=before != after,
-            left=len({*before} - {*after}),
-            came=len({*after} - {*before}),
-            abstentions_gained=bool(before) and not after,
-            abstentions_lost=bool(after) and not before,
-            wrong_before=len(wrong.intersection(before)),
-            wrong_after=len(wrong.intersection(after)),
-        )
-        if right := question.right:
-            self._known.append((*_worth(before, right), *_worth(after, right)))
-        if before != after and len(self._differences) < self._shown:
-            self._differences.append(_difference(connection, question, before, after))
-
-    def replayed(self, in_no_answer: set[str], *, unreadable: int, left_out: int) -> Replayed:
-        """Return all that was added."""
-        counts = (
-            "asked",
-            "same",
-            "changed",
-            "left",
-            "came",
-            "abstentions_gained",
-            "abstentions_lost",
-            "unlike_log",
-        )
-        means: list[float | None] = [fmean(column) for column in zip(*self._known, strict=True)]
-        means = means or [None] * 4
-        return Replayed(
-            **{name: self.counts[name] for name in counts},
-            unlike_log_by=dict(self.unlike),
-            in_no_answer=sorted(in_no_answer),
-            unreadable=unreadable,
-            left_out=left_out,
-            known=len(self._known),
-            before=Worth(recall=means[0], mrr=means[1], wrong=self.counts["wrong_before"]),
-            after=Worth(recall=means[2], mrr=means[3], wrong=self.counts["wrong_after"]),
-            differences=sorted(self._differences, key=lambda one: one.position),
-        )
-
-
 class _OutOfTime(Exception):
     """There is no time for the rest."""
 
@@ -404,7 +250,7 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
     """Ask again, and return what came of it, with *shown* differences at most.
 
     Raises `Invalid` where there is no log, or a moment is none, `ModelMissing` for a model that is not
-    installed, `Stale` where something was erased meanwhile, `ViewFailed`, `LogBroken` and storage errors.
+    installed, `ModelFailed`, `Stale` where something was erased meanwhile, `ViewFailed`, `LogBroken` and storage errors.
     """
     if not home.paths.log.is_file():
         raise Invalid(f"there is no log at {home.paths.log}", hint="--home names another home")
@@ -420,31 +266,35 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
         new = models.named(str(otherwise.embedder))
         place = next(place for place, one in enumerate(views) if one.NAME == "vectors")
         views[place] = EmbeddedAtOnce(views[place], new)
-    asking, found = Asking(home, models, views, otherwise), Findings(shown)
+    asking, found = Asking(home, models, views, otherwise), Replayed(in_no_answer={*otherwise.without})
+    versions = {view.NAME: view.VERSION for view in views}
     with FileLookup(home.paths.embeddings, open_untouched) as cached:
         builder = Builder(views, home.codec, lambda one: cached.find(*one))
         with builder.moments(home.paths.log, tell) as moments:
-            reading.check_format(moments.log)
-            erased = reading.erased(moments.log, LAST_POSITION)
-            questions, unreadable = chosen(moments.log, home.codec, wanted)
-            judge(questions, moments.log, home.codec)
-            versions = {view.NAME: view.VERSION for view in views}
-            end = reading.head(moments.log)
+            log, codec = moments.log, home.codec
+            reading.check_format(log)
+            end, erased = reading.head(log), reading.erased(log, LAST_POSITION)
+            questions, found.unreadable = chosen(log, codec, wanted)
+            first = min((one.recorded.position for one in questions), default=LAST_POSITION)
+            judge(questions, _events(log, codec, _positions(log, JUDGING, first - 1)))
             with suppress(_OutOfTime):
                 for place, question in enumerate(questions):
                     connection = moments.at(min(question.event.read_position, end))
                     asking.fill(connection, tell)
                     tell(place, len(questions), "questions")
                     before, after = asking.both(connection, question)
-                    found.add(connection, question, before, after)
+                    found.add(question, before, after)
+                    found.in_no_answer -= {*before} - {*after}
+                    if before != after and len(found.differences) < shown:
+                        found.differences.append(difference(connection, question, before, after))
                     if before != tuple(one.memory_id for one in question.event.results):
-                        found.counts["unlike_log"] += 1
-                        embedder_id = asking.embedder_id(question)
-                        found.unlike.update(changed(question.event, versions, embedder_id) or ["unknown"])
-            if reading.erased(moments.log, LAST_POSITION) != erased:
+                        found.unlike_log += 1
+                        made_by = changed(question.event, versions, asking.embedder_id(question))
+                        found.unlike_log_by.update(made_by or ["unknown"])
+            if reading.erased(log, LAST_POSITION) != erased:
                 raise Stale("the log has lost what was asked of it", hint="ask again")
-    left_out = len(questions) - found.counts["asked"]
-    return found.replayed(asking.in_no_answer, unreadable=unreadable, left_out=left_out)
+    found.left_out = len(questions) - found.asked
+    return found
 
 
 def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question], int]:
@@ -454,7 +304,7 @@ def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question
     """
     after = 0 if wanted.since is None else _position(log, wanted.since, "since", is_first=True) - 1
     through = LAST_POSITION if wanted.until is None else _position(log, wanted.until, "until")
-    positions = [one for one in reading.tagged(log, [tag_of(MemoryQueried)], after) if one <= through]
+    positions = [one for one in _positions(log, (MemoryQueried,), after) if one <= through]
     questions, unreadable = list[Question](), 0
     while positions and len(questions) < wanted.limit:
         read = list[Question]()
@@ -468,33 +318,8 @@ def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question
     return sorted(questions[-wanted.limit :], key=lambda one: one.event.read_position), unreadable
 
 
-def judge(questions: Sequence[Question], log: Connection, codec: Codec) -> None:
-    """Note of questions what the log says of what they showed.
-
-    What a session's end rates is about all that the session had asked; what else is rated, about what showed
-    it last.
-    """
-    asked = {one.recorded.position: one for one in questions}
-    latest, ends = dict[str, Position](), dict[Position, str | None]()
-    of_session = defaultdict[tuple[str | None, str], list[Question]](list)
-    tags = [tag_of(kind) for kind in (MemoryQueried, MemorySurfaced, MemoryRated, SessionEnded)]
-    for recorded in _events(log, codec, reading.tagged(log, tags, min(asked, default=LAST_POSITION) - 1)):
-        match recorded.event:
-            case MemoryQueried(results=results) | MemorySurfaced(results=results):
-                latest.update({one.memory_id: recorded.position for one in results})
-                if (question := asked.get(recorded.position)) and recorded.session_id:
-                    for one in results:
-                        of_session[recorded.session_id, one.memory_id].append(question)
-            case SessionEnded():
-                ends[recorded.position] = recorded.session_id
-            case MemoryRated(memory_id=memory_id, points=points) if recorded.cause in ends:
-                for question in of_session[ends[recorded.cause], memory_id]:
-                    question.judged.setdefault(memory_id, points > 0)
-            case MemoryRated(memory_id=memory_id, points=points):
-                if question := asked.get(latest.get(memory_id, 0)):
-                    question.judged[memory_id] = points > 0
-            case _:
-                pass
+def _positions(log: Connection, kinds: Sequence[type[Event]], after: Position) -> list[Position]:
+    return reading.tagged(log, [tag_of(kind) for kind in kinds], after)
 
 
 def _events(log: Connection, codec: Codec, positions: Sequence[Position]) -> Iterator[RecordedEvent]:
@@ -521,38 +346,3 @@ def _question(recorded: RecordedEvent) -> Question:
         raise msgspec.ValidationError(f"{recorded.tag} is erased, or of a newer version")
     said = {"text": event.text, "mode": event.mode, "limit": event.limit, **event.filters}
     return Question(recorded=recorded, event=event, query=msgspec.convert(said, QueryMemory))
-
-
-def _worth(found: Sequence[str], right: set[str]) -> tuple[float, float]:
-    """Return recall, and 1 / the rank of the first that is right."""
-    first = next((1 / rank for rank, one in enumerate(found, 1) if one in right), 0.0)
-    return len(right.intersection(found)) / len(right), first
-
-
-def _difference(
-    connection: Connection, question: Question, before: tuple[str, ...], after: tuple[str, ...]
-) -> Difference:
-    ranks = [{memory_id: rank for rank, memory_id in enumerate(one, 1)} for one in (before, after)]
-    named = [one for one in dict.fromkeys(before + after) if ranks[0].get(one) != ranks[1].get(one)]
-    texts = dict(connection.execute(_BEGINNINGS, (msgspec.json.encode(named).decode(),)).fetchall())
-    event, recorded = question.event, question.recorded
-    return Difference(
-        query_id=event.query_id,
-        position=recorded.position,
-        at=rfc3339(event.at),
-        text=event.text,
-        session_id=recorded.session_id,
-        project=recorded.project,
-        before=before,
-        after=after,
-        moved=[
-            Moved(
-                memory_id=one,
-                text=texts.get(one, ""),
-                before=ranks[0].get(one),
-                after=ranks[1].get(one),
-                is_right=question.judged.get(one),
-            )
-            for one in named
-        ],
-    )

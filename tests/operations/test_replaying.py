@@ -18,11 +18,13 @@ from omegad.catalog.events import CODEC
 from omegad.embedding import catalogue
 from omegad.log.event import NewEvent
 from omegad.operations import replaying
-from omegad.operations.replaying import Home, Otherwise, Replayed, Wanted, replay
+from omegad.operations.replay_report import Replayed
+from omegad.operations.replaying import Home, Otherwise, Wanted, replay
 from omegad.runtime.config import Config, Paths
-from omegad.runtime.errors import Invalid, ModelMissing, Stale
+from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Stale
 from omegad.runtime.times import rfc3339
 from omegad.search import model as weights
+from omegad.search.events import MemoryQueried
 from omegad.storage.database import open_untouched, open_writer
 from tests.builders import (
     FakeClock,
@@ -60,12 +62,9 @@ def again(
     wanted: Wanted | None = None,
     *,
     model: FakeModel | None = None,
-    chosen: str = "auto",
 ) -> Replayed:
     """Ask the questions of a home again; they are all looked at."""
-    home = Home(
-        paths, Config(model=chosen), CODEC, projections.ALL, lambda _folder, _manifest: model or FakeModel()
-    )
+    home = Home(paths, Config(), CODEC, projections.ALL, lambda _folder, _manifest: model or FakeModel())
     return replay(home, wanted or Wanted(), otherwise, 1_000, lambda _done, _total, _what: None)
 
 
@@ -123,13 +122,13 @@ def test_any_log_can_be_asked_again(steps: list[Step], mode: str) -> None:
                 msgspec.structs.replace(
                     event, mode=mode, read_position=place, text=f"memory CamelCase{place % 10}"
                 )
-                if isinstance(event, replaying.MemoryQueried)
+                if isinstance(event, MemoryQueried)
                 else event
                 for place, event in enumerate(history(steps))
             ]
             if events:
                 await append(log, *events)
-        asked = sum(isinstance(event, replaying.MemoryQueried) for event in events)
+        asked = sum(isinstance(event, MemoryQueried) for event in events)
         for otherwise in (NOTHING, SAME, Otherwise(embedder="none"), Otherwise(frozenset({"mem-0"}))):
             report = again(paths, otherwise)
             assert report.asked + report.unreadable == asked
@@ -150,7 +149,7 @@ def test_a_home_of_before_is_asked_again_and_stays_as_it_was(name: str, paths: P
     with tarfile.open(HOMES / f"{name}.tar.xz") as packed:
         packed.extractall(paths.home, filter="data")
     before = bytes_of(paths.home)
-    report = again(paths, SAME, chosen="none")
+    report = again(paths, SAME)
     assert report.asked > 0
     assert (report.changed, report.differences) == (0, [])
     assert bytes_of(paths.home) == before
@@ -242,6 +241,22 @@ async def test_without_its_model_a_question_is_asked_by_its_words_and_that_is_sa
     assert report.changed == 0
 
 
+async def test_a_text_that_a_model_fails_on_is_found_by_its_words_and_a_model_that_does_not_load_is_told(
+    paths: Paths, clock: FakeClock, model: FakeModel
+) -> None:
+    answers = await filled(paths, clock, Config())
+    model.failing = True
+    report = again(paths, model=model)
+    assert (report.asked, report.changed) == (len(answers), 0)
+
+    def load(_folder: Path, _manifest: object) -> FakeModel:
+        raise RuntimeError("out of luck")
+
+    home = Home(paths, Config(), CODEC, projections.ALL, load)
+    with pytest.raises(ModelFailed, match="all-MiniLM-L6-v2 cannot be loaded: out of luck"):
+        replay(home, Wanted(), NOTHING, 0, lambda _done, _total, _what: None)
+
+
 async def test_vectors_that_the_cache_has_lost_are_computed(
     paths: Paths, clock: FakeClock, model: FakeModel
 ) -> None:
@@ -275,9 +290,9 @@ async def test_what_was_right_is_told_by_ratings_and_by_what_sessions_used(
         await it.caught_up()
     report = again(paths)
     assert report.known == 1  # of s-1, whose end said so; s-2 was shown last what is wrong
-    assert (report.before.recall, report.before.mrr, report.before.wrong) == (1.0, 1.0, 1)
+    assert (report.recall, report.mrr, report.wrong) == ((1.0, 1.0), (1.0, 1.0), (1, 1))
     report = again(paths, Otherwise(frozenset({used, wrong})))
-    assert (report.after.recall, report.after.mrr, report.after.wrong) == (0.0, 0.0, 0)
+    assert (report.recall, report.mrr, report.wrong) == ((1.0, 0.0), (1.0, 0.0), (1, 0))
     told = {
         it.memory_id: it.is_right for one in report.differences for it in one.moved if it.is_right is not None
     }
@@ -352,7 +367,7 @@ async def test_what_there_is_no_time_for_is_left_out_and_counted(
 ) -> None:
     answers = await filled(paths, clock)
     now = iter(range(100_000))
-    monkeypatch.setattr(replaying.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("omegad.operations.replaying.time.monotonic", lambda: float(next(now)))
     report = again(paths, NOTHING, Wanted(within_s=20.0))
     assert 0 < report.asked < len(answers)
     assert report.left_out == len(answers) - report.asked

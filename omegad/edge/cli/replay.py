@@ -3,6 +3,7 @@
 import os
 import signal
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
-from omegad.operations.replaying import Difference, Home, Otherwise, Replayed, Wanted, replay
+from omegad.edge.transfer import log_file
+from omegad.operations.replay_report import Difference, Replayed
+from omegad.operations.replaying import Home, Otherwise, Wanted, replay
 from omegad.runtime import config, telemetry
 from omegad.search import model
 
@@ -37,6 +40,7 @@ def run(arguments: Namespace, instance: Instance) -> None:
     """Ask again, and show what is answered otherwise."""
     if arguments.weights_out:
         target = Path(arguments.weights_out).expanduser()
+        log_file.check_outside(target, instance.paths.home)
         with target.open("xb") as out:
             out.write(model.written())
         tell(arguments, {"file": str(target)}, f"the weights in force are written to {target}")
@@ -93,11 +97,12 @@ def _show(found: Replayed) -> None:
         " none"
     )
     if found.known:
-        print(f"what was right is known of {found.known:,}: recall {_change(found, 'recall')}, MRR", end=" ")
-        print(f"{_change(found, 'mrr')}; of what was rated badly, they show {found.before.wrong} →", end=" ")
-        print(f"{found.after.wrong}")
+        print(
+            f"what was right is known of {found.known:,}: recall {_change(found.recall, '.3f')}, MRR"
+            f" {_change(found.mrr, '.3f')}; of what was rated badly they show {_change(found.wrong, ',')}"
+        )
     else:
-        print("of none of them it is known what was right: nothing that they showed was rated or used")
+        print("what was right is known of none of them: nothing that they showed was rated helpful, or used")
     if found.unlike_log:
         by = ", ".join(
             f"{count:,} by {UNLIKE.get(name, name)}" for name, count in found.unlike_log_by.items()
@@ -107,7 +112,7 @@ def _show(found: Replayed) -> None:
         _show_difference(difference)
     if (more := found.changed - len(found.differences)) > 0:
         print(painted(f"{more:,} more are answered otherwise: --limit-shown shows them", "dim"))
-    for memory_id in found.in_no_answer:
+    for memory_id in sorted(found.in_no_answer):
         warn(f"{memory_id} is in no answer")
     if found.unreadable:
         warn(f"{found.unreadable:,} were erased, or written by another version, and are left out")
@@ -115,8 +120,8 @@ def _show(found: Replayed) -> None:
         warn(f"there was no time for {found.left_out:,}: --within gives more, --limit asks fewer")
 
 
-def _change(found: Replayed, name: str) -> str:
-    return f"{getattr(found.before, name):.3f} → {getattr(found.after, name):.3f}"
+def _change(pair: Sequence[float], form: str) -> str:
+    return " → ".join(format(value, form) for value in pair)
 
 
 def _show_difference(one: Difference) -> None:

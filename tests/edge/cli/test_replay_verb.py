@@ -81,6 +81,8 @@ def test_what_cannot_be_asked_is_refused_with_what_is_wrong(asked: Command, tmp_
     weights = tmp_path / "weights.json"
     asked("replay", "--weights-out", str(weights))
     assert "File exists" in asked("replay", "--weights-out", str(weights), status=1).stderr
+    refused = asked("replay", "--weights-out", str(asked.home / "weights.json"), status=1)
+    assert "lies in the home" in refused.stderr
     written = json.loads(weights.read_text(encoding="utf-8"))
     weights.write_text(json.dumps(written | {"floor": 7}), encoding="utf-8")
     for options, wrong, status in (
