@@ -250,7 +250,8 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
     """Ask again, and return what came of it, with *shown* differences at most.
 
     Raises `Invalid` where there is no log, or a moment is none, `ModelMissing` for a model that is not
-    installed, `ModelFailed`, `Stale` where something was erased meanwhile, `ViewFailed`, `LogBroken` and storage errors.
+    installed, `ModelFailed`, `Stale` where something was erased meanwhile, `ViewFailed`, `LogBroken` and
+    storage errors.
     """
     if not home.paths.log.is_file():
         raise Invalid(f"there is no log at {home.paths.log}", hint="--home names another home")
