@@ -7,6 +7,7 @@ of it: hooks ask before they leave anything in the spool.
 """
 
 import posix
+import re
 import time
 
 TYPE_CHECKING = False  # typing would be most of what importing costs
@@ -19,15 +20,26 @@ MARKER = ".omegad.toml"
 VARIABLE = "OMEGAD_PAUSED"
 SETTING = "paused_folders"
 CONFIGURATION = "config.toml"
-LEVELS_MAX = 64
-KIND, FOLDER, FILE_KIND = 0o170000, 0o040000, 0o100000
-"""Of a file's mode: what kind it is, and that of folders and of files."""
+LEVELS_MAX = 256
+KIND, FOLDER, FILE_KIND, LINK = 0o170000, 0o040000, 0o100000, 0o120000
+"""Of a file's mode: what kind it is, and that of folders, files and links."""
 BYTES_MAX = 1 << 20
-NAMED_MAX, VALUES_MAX = 256, 10_000
-PATH_CHARACTERS = 4_096
-ABOUT = frozenset({"command", "cmd", "path", "file_path", "notebook_path"})
-"""Under which hosts say what a tool is about: a path, or a command whose words may be some."""
-NO_WORD = str.maketrans(dict.fromkeys("\"'`;|&<>()=,", " "))
+NAMED_MAX, VALUES_MAX, PLACES_MAX = 8_192, 10_000, 8
+PATH_CHARACTERS, WORDS_CHARACTERS = 4_096, 256 << 10
+PLACES = frozenset({"cwd", "workdir", "workingdirectory", "directory", "dirpath", "cd"})
+"""Under which hosts say where a tool works; names are in small letters, without underscores."""
+ABOUT = PLACES | {
+    *("command", "cmd", "toolargs", "input", "patch", "pattern", "includepattern", "glob", "include"),
+    *("path", "paths", "file", "files", "filepath", "absolutepath", "notebookpath", "targetfile"),
+    *("relativeworkspacepath", "uri"),
+}
+"""Under which hosts say what a tool is about: paths, or a command or patch whose words may be some."""
+_WORD = re.compile(r"""(?:\\.|"(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s;|&<>()"'\\])++""", re.DOTALL)
+_QUOTING = re.compile(r"""\\(.)|["']""", re.DOTALL)
+_APART = re.compile(r"""[\s"'`;|&<>()=,:@{}\[\]]+""")
+_PATCHED = re.compile(r"^\*\*\* [A-Z][A-Za-z ]*: (.+)$", re.MULTILINE)
+_ENTERED = re.compile(r"""(?:\b(?:cd|pushd)|\s-C|--directory)[ =]+(?=\S)(?:--? +)*""")
+_VARIABLE = re.compile(r"\$(?:\{(HOME|PWD)\}|(HOME|PWD)\b)/?")
 
 
 def until(home: str) -> float | None:
@@ -73,10 +85,7 @@ def of_folders(home: str, folders: "Iterable[str]") -> str | None:
         return configured
     names, seen = set[str](), set[tuple[int, int]]()
     for folder in folders:
-        for one in _above(folder):
-            if one in names:
-                continue
-            names.add(one)
+        for one in _above(folder, names):
             try:
                 found = posix.stat(one)
             except (OSError, ValueError):
@@ -94,27 +103,61 @@ def of_folders(home: str, folders: "Iterable[str]") -> str | None:
 
 def named(said: object) -> list[str]:
     """Return the folders and files that a hook is about, by what its host says of it: what begins as a whole
-    path does, of many in one folder the first, and the words of commands and of paths that begin where the
-    session works.
+    path does, of many in one folder the first, and the words of paths, commands and patches, from where the
+    session works and from every folder that the tool is told to work in or a command enters.
     """
     work = said.get("cwd") if isinstance(said, dict) else None
-    found, values, count = dict[str, str](), [("", said)], 0
-    while values and len(found) < NAMED_MAX and count < VALUES_MAX:
+    found, about, values, count = dict[str, str](), list[tuple[str, str]](), [("", said)], 0
+    while values and count < VALUES_MAX:
         name, value = values.pop(0)
         count += 1
         if isinstance(value, str):
-            if value.startswith("/"):
+            if value.startswith("/") and len(found) < NAMED_MAX:
                 path = value[:PATH_CHARACTERS]
                 found.setdefault(path.rpartition("/")[0], path)
-            if name in ABOUT:
-                for word in value[:PATH_CHARACTERS].translate(NO_WORD).split():
-                    path = _from(work, word.strip("-"))
-                    found.setdefault(path, path)
+            if (plain := name.replace("_", "").lower()) in ABOUT:
+                about.append((plain, value[:WORDS_CHARACTERS]))
         elif isinstance(value, dict):
             values += value.items()
         elif isinstance(value, list):
             values += [(name, one) for one in value]
-    return list(found.values())[:NAMED_MAX]
+    places = _places(work if isinstance(work, str) else None, about)
+    for word in dict.fromkeys(word for _, text in about for word in _words(text)):
+        for place in places:
+            if len(found) >= NAMED_MAX:
+                return list(found.values())
+            path = _from(place, word)
+            found.setdefault(path, path)
+    return list(found.values())
+
+
+def _places(work: str | None, about: "list[tuple[str, str]]") -> "list[str | None]":
+    """Return the folders from which words name files: where the session works, and what is entered."""
+    places = [work]
+    for name, text in about:
+        entered = [text] if name in PLACES else []
+        words = (_WORD.match(text, found.end()) for found in _ENTERED.finditer(text))
+        entered += [_bare(word[0]) for word in words if word]
+        for one in dict.fromkeys(entered):
+            places = list(dict.fromkeys([*places, *(_from(place, one) for place in places)]))[:PLACES_MAX]
+    return places
+
+
+def _words(text: str) -> "Iterator[str]":
+    """Yield what may be names of files in a path, a command or a patch."""
+    if len(text) <= PATH_CHARACTERS and "\n" not in text:
+        yield text
+    yield from _PATCHED.findall(text)
+    for word in _WORD.findall(text):
+        yield _bare(word)
+    for word in _APART.split(text):
+        if word := word.strip("-"):
+            yield word
+
+
+def _bare(word: str) -> str:
+    """Return a word of a shell without its quoting."""
+    return _QUOTING.sub(lambda found: found[1] or "", word)
 
 
 def named_in(payload: bytes) -> list[str]:
@@ -129,29 +172,48 @@ def named_in(payload: bytes) -> list[str]:
         return named([part.partition('"')[0] for part in payload.decode("utf-8", "replace").split('"')])
 
 
-def _from(work: object, word: str) -> str:
+def _from(place: str | None, word: str) -> str:
     """Return the path that a word names for who works in a folder."""
+    if variable := _VARIABLE.match(word):
+        word = ("~/" if "HOME" in variable[0] else "./") + word[variable.end() :]
     if word.startswith("~/"):
-        return _user_home() + word[1:]
-    return word if word.startswith("/") or not isinstance(work, str) else f"{work}/{word}"
+        word = _user_home() + word[1:]
+    return (word if word.startswith("/") or place is None else f"{place}/{word}")[:PATH_CHARACTERS]
 
 
-def _above(path: str) -> "Iterator[str]":
-    """Yield a path, and the folders that it is in: by its name, then as the disk has it."""
+def _above(path: str, names: set[str]) -> "Iterator[str]":
+    """Yield a path, and the folders that it is in, by its name, then as the disk has it; none that is in
+    *names*, to which they are added.
+    """
+    from posixpath import realpath  # noqa: PLC0415  hooks ask this where there is no daemon alone
+
     if "\0" in path:
         return
-    steps = [step for step in path.split("/") if step not in {"", "."}][: 4 * LEVELS_MAX]
-    for depth in range(len(steps), max(-1, len(steps) - LEVELS_MAX), -1):
-        yield "/" + "/".join(steps[:depth])
-    while steps and not _is_folder("/" + "/".join(steps)):
+    steps = [step for step in path.split("/") if step not in {"", "."}]
+    if steps and not _leads_on("/" + "/".join(steps)):
         steps.pop()
-    for depth in range(1, min(len(steps), LEVELS_MAX)):
-        yield "/" + "/".join(steps) + "/.." * depth
-
-
-def _is_folder(path: str) -> bool:
+    if "/" + "/".join(steps) in names:
+        return
+    yield from _up(steps, names)
     try:
-        return posix.stat(path).st_mode & KIND == FOLDER
+        real = realpath("/" + "/".join(steps))
+    except (OSError, ValueError):
+        return
+    yield from _up(real.split("/")[1:], names)
+
+
+def _up(steps: list[str], names: set[str]) -> "Iterator[str]":
+    for depth in range(len(steps), max(-1, len(steps) - LEVELS_MAX), -1):
+        name = "/" + "/".join(steps[:depth])
+        if name not in names:
+            names.add(name)
+            yield name
+
+
+def _leads_on(path: str) -> bool:
+    """Return whether a path is that of a folder, or of a link, which may lead to another folder."""
+    try:
+        return posix.lstat(path).st_mode & KIND in {FOLDER, LINK}
     except (OSError, ValueError):
         return False
 

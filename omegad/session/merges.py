@@ -14,8 +14,8 @@ WHAT_CHARACTERS = 200
 
 _LINE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*> ([0-9]{1,12}) [+-][0-9]{4}\t(.*)")
 _MERGES = re.compile(r"(?:pull|merge|commit \(merge\)|rebase)\b")
-_PARTS = re.compile(r"(?:pull|rebase)\b[^:]* \((?!finish)\w+\)")
-"""What rebasing does on the way."""
+_PARTS = re.compile(r"(?:pull|rebase)\b.* \((?!finish)\w+\): ")
+"""What rebasing does on the way; before it stands the command, whose addresses have colons, too."""
 _SWITCH = "checkout: moving from "
 _HEAD = "ref: "
 
@@ -47,10 +47,14 @@ def merges(folder: str) -> tuple[Merge, ...]:
 
 
 def after(found: tuple[Merge, ...], latest: tuple[str, int] | None, since_us: int) -> tuple[Merge, ...]:
-    """Return what came after the latest that is known, by its commit and time; where none is, what came since
-    a time.
+    """Return what came after the latest that is known, by its commit and time, which is earlier than git's
+    where that was in the future; where none is, what came since a time.
     """
     places = [place for place, one in enumerate(found, 1) if (one.after, one.at_us) == latest]
+    if latest is not None and not places:
+        places = [
+            place for place, one in enumerate(found, 1) if one.after == latest[0] and one.at_us > latest[1]
+        ][:1]
     if places:
         return found[places[-1] :]
     return tuple(one for one in found if one.at_us > (since_us if latest is None else latest[1]))

@@ -76,6 +76,37 @@ def test_what_was_pulled_and_merged_outside_is_recorded_once(served: Home, pulle
     served.check()
 
 
+def test_a_merge_of_a_clock_that_is_ahead_is_recorded_once(
+    served: Home, pulled: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = pulled
+    hook(served, "SessionStart", "g-2", here, source="startup")
+    second = commit(there, "second")
+    with monkeypatch.context() as ahead:
+        ahead.setenv("GIT_COMMITTER_DATE", "2099-01-01T00:00:00Z")
+        git(here, "pull", "-q", "--ff-only")
+    for number in range(3):
+        hook(served, "UserPromptSubmit", "g-2", here, prompt=f"go on {number}")
+    assert [one[3] for one in merges(served, here)] == [second]
+    third = commit(there, "third")
+    git(here, "pull", "-q", "--ff-only")
+    hook(served, "UserPromptSubmit", "g-2", here, prompt="and now?")
+    assert [one[3] for one in merges(served, here)] == [second, third]
+
+
+def test_a_rebase_on_an_address_is_one_pull(served: Home, pulled: tuple[Path, Path]) -> None:
+    there, here = pulled
+    hook(served, "SessionStart", "g-3", here, source="startup")
+    commit(there, "second")
+    for subject in ("mine", "mine, too"):
+        commit(here, subject)
+    git(here, "pull", "-q", "--rebase", f"file://{there}", "main")
+    hook(served, "UserPromptSubmit", "g-3", here, prompt="and now?")
+    found = merges(served, here)
+    assert [one[3] for one in found] == [git(here, "rev-parse", "HEAD")]
+    assert "(finish)" in found[0][0]
+
+
 def test_a_setting_turns_it_off(home: Home, pulled: tuple[Path, Path]) -> None:
     there, here = pulled
     commit(there, "second")

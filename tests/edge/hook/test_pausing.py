@@ -115,6 +115,59 @@ def test_a_folder_or_a_session_is_paused_and_another_is_not(
     assert {one["session_id"] for one in home.events() if one.get("session_id")} == {"free"}
 
 
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("Bash", {"command": "cd clients && cat 'the shop'/a.md"}),
+    ("Bash", {"command": "cd clients; cd the\\ shop; cat a.md"}),
+    ("Bash", {"command": f"echo {'.' * 5_000}; git -C 'clients/the shop' log"}),
+    ("Bash", {"command": " ".join(["echo", *map(str, range(400)), '; cat "$PWD/clients/the shop/a.md"'])}),
+    ("Bash", {"command": "docker run -v ./bare:/src build"}),
+    ("Bash", {"command": "curl -d @bare/a.md localhost"}),
+    ("Bash", {"command": "cat {bare/a.md,b.md}"}),
+    ("Bash", {"command": "cat leads/a.md"}),
+    ("Read", {"file_path": "leads/a.md"}),
+    ("Read", {"path": "clients/the shop/a.md"}),
+    ("exec_command", {"cmd": "cat 'the shop/a.md'", "workdir": "clients"}),
+    ("exec_command", {"cmd": "cat a.md", "workdir": "bare"}),
+    ("apply_patch", {"input": "*** Begin Patch\n*** Update File: clients/the shop/a.md\n+a\n*** End Patch"}),
+    ("edit_file", {"target_file": "bare/a.md"}),
+    ("read_many_files", {"paths": ["b.md", "bare/a.md"]}),
+    ("Glob", {"pattern": "bare/**/*.md"}),
+]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder that a session works in, with folders in it that are paused."""
+    for folder in ("bare", "clients/the shop"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.md").write_text(HIDDEN)
+        (tmp_path / folder / pausing.MARKER).write_text("paused = true\n")
+    (tmp_path / "leads").mkdir()
+    (tmp_path / "leads" / "a.md").symlink_to(tmp_path / "bare" / "a.md")
+    return tmp_path
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_file_of_a_paused_folder_is_found_however_a_tool_names_it(
+    served: Home, work: Path, call: tuple[str, dict[str, Any]]
+) -> None:
+    before = len(served.events())
+    ran = {"tool_name": call[0], "tool_input": call[1], "tool_response": HIDDEN}
+    said = payload("PostToolUse", **ran, cwd=str(work))
+    served.call("hook.dispatch", event="PostToolUse", payload=said)
+    kept = served.events()[before:]
+    assert [one["tag"] for one in kept if one["tag"] != "files.claimed@1"] == []
+    assert HIDDEN not in json.dumps(kept)
+
+
+def test_without_a_daemon_it_is_found_likewise(home: Home, work: Path) -> None:
+    deep = work / "bare" / "/".join("d" * 100)
+    deep.mkdir(parents=True)
+    for name, given in (CALLS[0], CALLS[7], CALLS[10], ("Write", {"file_path": f"{deep}/a.md"})):
+        fire(home, "PostToolUse", tool_name=name, tool_input=given, tool_response=HIDDEN, cwd=str(work))
+        assert spooled(home) == []
+
+
 def in_paused_session(home: Home, event: str, client: Any = PATIENT, stdin: Any = -1, /) -> Any:
     return begin(home, event, client, stdin, OMEGAD_PAUSED="1")
 
