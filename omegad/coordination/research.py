@@ -9,18 +9,22 @@ from omegad.coordination.events import TaskCreated
 from omegad.coordination.task import TaskAnswer
 from omegad.coordination.task_state import Tasks
 from omegad.knowledge import lint
-from omegad.knowledge.lint import Finding
+from omegad.knowledge.lint import Finding, LintReport
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
+from omegad.log.projection import to_json
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Acknowledged, Command, Name
-from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
 TASKS_MAX = 100
 """At most so many at once; another call puts down the next ones."""
 TITLE_CHARACTERS = 200
 PRIORITY = 2
+
+_KNOWN = "SELECT description FROM coord_tasks WHERE description IN (SELECT value FROM json_each(?))"
 
 
 class PutDownResearch(Command, frozen=True, kw_only=True, tag="lint.tasks"):
@@ -42,17 +46,20 @@ class Gap(NamedTuple):
 
     task: TaskCreated
     project: str | None
+    is_known: bool
+    """Whether there was a task for it, as in the home that this one was restored from."""
 
 
 async def prepare(services: Services, command: PutDownResearch, _context: RequestContext) -> tuple[Gap, ...]:
     """Return the gaps that there are. Raises `ReadTooLong`."""
-    report = await services.look(
-        lambda connection, moment: lint.examine(
-            connection, moment.now_us, services[MemoryTypes], command.project
-        ),
-        at_least=services.head,
-        names=lint.VIEWS,
-        turn=Turn.LONG,
+
+    def read(connection: Connection, moment: Moment) -> tuple[LintReport, set[str]]:
+        report = lint.examine(connection, moment.now_us, services[MemoryTypes], command.project)
+        asked = to_json(list(map(description, report.findings)))
+        return report, {row[0] for row in connection.execute(_KNOWN, (asked,))}
+
+    report, known = await services.look(
+        read, at_least=services.head, names=(*lint.VIEWS, "coord_tasks"), turn=Turn.LONG
     )
     gaps = []
     for finding in report.findings:
@@ -63,12 +70,13 @@ async def prepare(services: Services, command: PutDownResearch, _context: Reques
             task = TaskCreated(
                 task_id=f"task-{services.digests.of(about)[:6].hex()}",
                 title=title(finding),
-                description=f"find out what is missing and remember it: {finding.settle}",
+                description=description(finding),
                 priority=PRIORITY,
                 capability=None,
                 depends_on=(),
             )
-            gaps.append(Gap(task, finding.ids[0] if is_project else command.project))
+            project = finding.ids[0] if is_project else command.project
+            gaps.append(Gap(task, project, description(finding) in known))
     return tuple(gaps)
 
 
@@ -76,7 +84,7 @@ def put_down(
     _command: PutDownResearch, gaps: tuple[Gap, ...], state: DecisionState, _now_us: int
 ) -> Decision:
     """Decide a task for each gap that never had one."""
-    new = [gap for gap in gaps if state[Tasks].get(gap.task.task_id) is None]
+    new = [gap for gap in gaps if not gap.is_known and state[Tasks].get(gap.task.task_id) is None]
     created = new[:TASKS_MAX]
     answer = Research(
         tasks=tuple(TaskAnswer(task_id=gap.task.task_id, status="open") for gap in created),
@@ -90,6 +98,11 @@ def put_down(
 def title(finding: Finding) -> str:
     """Return the title of the task for a gap."""
     return f"Research: {finding.text}"[:TITLE_CHARACTERS]
+
+
+def description(finding: Finding) -> str:
+    """Return what the task for a gap says, which is the same for the same gap."""
+    return f"find out what is missing and remember it: {finding.settle}"
 
 
 METHODS = (

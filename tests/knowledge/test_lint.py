@@ -317,6 +317,10 @@ def test_each_gap_gets_a_research_task_once(daemon: Home) -> None:
     assert "TASK" not in again
     assert daemon.call("lint.tasks")["tasks"] == []
     daemon.check()
+    daemon.stop()
+    daemon.paths.digest_key.unlink()  # as in a home that a backup was restored to
+    daemon.start()
+    assert daemon.call("lint.tasks")["tasks"] == []
 
 
 def test_faded_memories_are_a_finding_where_they_are_most() -> None:

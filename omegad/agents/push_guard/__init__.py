@@ -45,17 +45,17 @@ class Guarded(NamedTuple):
     status: int = 0
 
 
-def mode_of(home: str) -> str:
-    """Return what is to be done about a push that is to be stopped: of the environment, else of the home's
-    configuration, else `deny`.
+def mode_of(home: str, name: str = "push_guard") -> str:
+    """Return what is to be done about a push that is to be stopped, or by another setting of its kind: of
+    the environment, else of the home's configuration, else `deny`.
     """
-    if mode := os.environ.get("OMEGAD_PUSH_GUARD"):
+    if mode := os.environ.get(f"OMEGAD_{name.upper()}"):
         return mode
     try:
         with open(join(home, "config.toml"), "rb") as file:
             import tomllib
 
-            return str(tomllib.load(file).get("push_guard", "deny"))
+            return str(tomllib.load(file).get(name, "deny"))
     except (OSError, ValueError):
         return "deny"
 
@@ -69,18 +69,20 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
         tool_input = _read(tool_input.encode())
     mode = mode_of(home)
     folder = str(_first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/"))  # of the session
+    is_looked_at = mode in MODES or mode_of(home, "claims") != "off"  # a branch may be another session's
     found = (
         _pushes(said, tool_input, folder)
-        if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict)
+        if is_looked_at and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict)
         else []
     )
     if not found:
         return Guarded(payload)
-    from omegad.agents.push_guard.checking import check
+    from omegad.agents.push_guard.checking import check, foresee
     from omegad.agents.push_guard.repository import LIMIT_S
 
     deadline = time.monotonic() + LIMIT_S
-    checked = [one for push in found if (one := check(push, deadline - time.monotonic(), folder))]
+    look = check if mode in MODES else foresee
+    checked = [one for push in found if (one := look(push, deadline - time.monotonic(), folder))]
     stopped = [one for one in checked if one.is_stopped]
     stdout = b""
     if stopped:
@@ -93,7 +95,16 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
     """Look at what git is about to push, which it says on standard input, and print why it is stopped; see
     githooks(5).
     """
-    from omegad.agents.push_guard.checking import GONE, NOTHING, Checked, Pushed, judged, missing, whole
+    from omegad.agents.push_guard.checking import (
+        GONE,
+        NOTHING,
+        Checked,
+        Pushed,
+        judged,
+        missing,
+        unasked,
+        whole,
+    )
     from omegad.agents.push_guard.repository import HEADS, Repository
 
     remote = (arguments or ["origin"])[0]
@@ -103,10 +114,16 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
         "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None,
     }
     mode = mode_of(home)
-    if mode not in MODES:
-        return Guarded(None)
-    repository = Repository(str(payload["cwd"]))
     lines = [line.split() for line in sys.stdin.read().splitlines()]
+    if mode not in MODES:
+        if not lines or mode_of(home, "claims") == "off":
+            return Guarded(None)
+        checked = Checked(
+            remote,
+            tuple(unasked(Pushed(ref, name, sha)) for name, sha, ref, _ in lines if ref.startswith(HEADS)),
+        )
+        return Guarded(_json(payload), _verdicts([checked], mode))
+    repository = Repository(str(payload["cwd"]))
     options = {whole(word) for word in _parent()}
     is_mirror = "--mirror" in options or repository.is_set(f"remote.{remote}.mirror")
     # What is deleted by name is left to git; what is only because it is not here is looked at. Of a mirror

@@ -1,6 +1,8 @@
 """What a push would come to: whether what it puts on a remote's branches has all that is there."""
 
 import json
+from collections.abc import Callable, Iterable, Iterator
+from os.path import isdir
 from typing import NamedTuple
 
 from omegad.agents.push_guard.commands import Push
@@ -9,8 +11,12 @@ from omegad.text.quoting import inert
 
 NOTHING = frozenset("0")  # the digits of the id of what is not there
 GONE = "0" * 40
+UNKNOWN = ""
+"""The id of what is not known before."""
 TOLD_MAX = 64  # branches, those that stop a push first
 REASONS_MAX = 8
+NAME_CHARACTERS = 1_024
+NO_NAME = frozenset("*^~?[\\ :")
 VALUED = ("--push-option", "--repo", "--receive-pack", "--exec", "--recurse-submodules")
 OPTIONS = (
     *(
@@ -140,29 +146,70 @@ class PushedRefs(NamedTuple):
 
 
 class _UnforeseenError(Exception):
-    """What is pushed is not known before."""
+    """What is pushed is not known before, but for these branches."""
+
+    def __init__(self, why: str, pushed: Iterable[Pushed] = ()) -> None:
+        super().__init__(why)
+        self.refs = tuple(unasked(one) for one in pushed)
 
 
 def check(push: Push, within_s: float, folder: str | None = None) -> Checked | None:
-    """Look at a push that a command of *folder* is about to run; None where it pushes nothing, or only takes
-    away what it names.
+    """Look at a push that a command of *folder* is about to run; None where it pushes nothing. What it takes
+    away by name, and what is not known but by its name, is told and not judged.
     """
-    remote = ""
+    return _looked_at(push, within_s, folder, _checked)
+
+
+def foresee(push: Push, within_s: float, folder: str | None = None) -> Checked | None:
+    """Return what `check` does without asking the remote, and so without judging."""
+    return _looked_at(push, within_s, folder, _foreseen)
+
+
+def _looked_at(
+    push: Push, within_s: float, folder: str | None, look: Callable[[Repository, str, PushedRefs], Checked]
+) -> Checked | None:
+    named, remote, top = tuple[Ref, ...](), "", ""
     try:
         asked = _asked(push)
-        if asked.options & {"--dry-run", "--delete", "--help"}:
+        if asked.options & {"--dry-run", "--help"}:
             return None
-        repository, remote = _destination(push, asked, within_s)
-        found = _checked(repository, remote, _wanted(repository, asked, remote))
-        return (
-            found._replace(folder=repository.top)
-            if push.where or folder not in {None, push.folder}
-            else found
-        )
+        repository = _repository(push, within_s)
+        named = tuple(map(unasked, _named(asked)))
+        if push.where or folder not in {None, push.folder}:
+            top = repository.top
+        remote = _destination(push, asked, repository)
+        found = look(repository, remote, _wanted(repository, asked, remote))
+        known = {ref.ref for ref in found.refs}
+        deleted = (ref for ref in named if ref.local_sha == GONE and ref.ref not in known)
+        return found._replace(refs=(*found.refs, *deleted), folder=top)
     except _UnforeseenError as unforeseen:
-        return Checked(remote, (), str(unforeseen))
+        return Checked(remote, unforeseen.refs or named, str(unforeseen), top)
     except OutOfTimeError:
-        return Checked(remote, (), "looking at it took too long")
+        return Checked(remote, named, "looking at it took too long", top)
+
+
+def _named(asked: PushArguments) -> Iterator[Pushed]:
+    """Yield the branches of a remote that are named outright, to be set or taken away."""
+    is_deleted = "--delete" in asked.options
+    for refspec in asked.names[1:]:
+        source, colon, ref = refspec.removeprefix("+").partition(":")
+        name = ref if colon else source
+        if name.startswith("heads/"):
+            name = f"refs/{name}"
+        elif not name.startswith("refs/"):
+            name = HEADS + name
+        is_plain = name.startswith(HEADS) and len(name) <= NAME_CHARACTERS and not set(name) & NO_NAME
+        if is_plain and name.removeprefix(HEADS) not in {"", "HEAD", "@"}:
+            yield Pushed(name, source, GONE if is_deleted or not source else UNKNOWN)
+
+
+def unasked(one: Pushed) -> Ref:
+    """Return what is known of a branch before its remote is asked."""
+    return Ref(one.ref, one.sha, None, "unasked", one.is_forced)
+
+
+def _foreseen(_repository: Repository, remote: str, wanted: PushedRefs) -> Checked:
+    return Checked(remote, tuple(map(unasked, (*wanted.pushed, *wanted.matching))))
 
 
 def _checked(repository: Repository, remote: str, wanted: PushedRefs) -> Checked:
@@ -171,12 +218,7 @@ def _checked(repository: Repository, remote: str, wanted: PushedRefs) -> Checked
     is_open = wanted.matching or wanted.pruned
     there = repository.refs_at(remote, None if is_open else [one.ref for one in wanted.pushed])
     if isinstance(there, str):
-        asked = (*wanted.pushed, *wanted.matching)
-        return Checked(
-            remote,
-            tuple(Ref(one.ref, one.sha, None, "unasked", one.is_forced) for one in asked),
-            f"{remote} was not heard: {there}",
-        )
+        return _foreseen(repository, remote, wanted)._replace(reason=f"{remote} was not heard: {there}")
     return judged(repository, remote, list(dict.fromkeys(one for refs in there for one in wanted.at(refs))))
 
 
@@ -297,13 +339,21 @@ def whole(option: str) -> str:
     return {"--branches": "--all"}.get(option, option)
 
 
-def _destination(push: Push, asked: PushArguments, within_s: float) -> tuple[Repository, str]:
-    """Return the repository that is pushed, and the remote that it goes to."""
-    if push.is_moved:
-        raise _UnforeseenError("what it pushes is made by a command before it")
+def _repository(push: Push, within_s: float) -> Repository:
+    """Return the repository that is pushed."""
     if push.folder is None or None in push.where:
         raise _UnforeseenError("which repository it is about is not known before it runs")
-    repository = Repository(push.folder, tuple(map(str, push.where)), within_s)
+    if not isdir(push.folder):
+        raise _UnforeseenError("its folder is made by a command before it")
+    return Repository(push.folder, tuple(map(str, push.where)), within_s)
+
+
+def _destination(push: Push, asked: PushArguments, repository: Repository) -> str:
+    """Return the remote that is pushed to."""
+    if "--delete" in asked.options:
+        raise _UnforeseenError("what is deleted by name is left to git")
+    if push.is_moved:
+        raise _UnforeseenError("what it pushes is made by a command before it")
     branch = repository.branch
     keys = (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote")
     remote = repository.meant((asked.names or (asked.repo,))[0] or repository.setting(*keys) or "origin")
@@ -311,7 +361,7 @@ def _destination(push: Push, asked: PushArguments, within_s: float) -> tuple[Rep
         raise _UnforeseenError(
             "it goes to what is no remote of this repository"
         )  # nobody else's server is asked before a person agrees
-    return repository, remote
+    return remote
 
 
 def _wanted(repository: Repository, asked: PushArguments, remote: str) -> PushedRefs:
@@ -346,7 +396,7 @@ def _wanted(repository: Repository, asked: PushArguments, remote: str) -> Pushed
         elif one := _pushed(repository, names, ref, is_forced=is_one_forced):
             pushed.append(one)
     if "--force-with-lease" in asked.options and not any(one.is_forced for one in (*pushed, *matching)):
-        raise _UnforeseenError("git itself checks what --force-with-lease expects")
+        raise _UnforeseenError("git itself checks what --force-with-lease expects", (*pushed, *matching))
     return PushedRefs(
         tuple(pushed), tuple(matching), tuple(pruned) if is_mirror or "--prune" in asked.options else ()
     )

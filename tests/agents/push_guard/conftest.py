@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -96,11 +97,15 @@ class Race:
             if path.is_file()
         }
 
-    def told(self, home: Home, folder: Path, command: Any, **environ: str) -> dict[str, Any] | None:
-        """Run the hook of an agent that is about to run *command*, and return what its host is told."""
-        said = payload("PreToolUse", tool_name="Bash", tool_input={"command": command}, tool_use_id="t-1") | {
-            "cwd": str(folder)
-        }
+    def told(
+        self, home: Home, folder: Path, command: Any, use_id: str = "", **environ: str
+    ) -> dict[str, Any] | None:
+        """Run the hook of an agent that is about to run *command*, each time anew unless it is the same use
+        of its tool, and return what its host is told.
+        """
+        use_id = use_id or str(uuid4())
+        call = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": use_id}
+        said = payload("PreToolUse", cwd=str(folder), **call)
         process = begin(home, "PreToolUse", **{"PATH": os.environ["PATH"], **ALONE, **environ})
         out, err = process.communicate(json.dumps(said).encode(), PATIENCE_S)
         assert (process.returncode, err) == (0, b"")
