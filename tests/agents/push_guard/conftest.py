@@ -104,7 +104,11 @@ class Race:
         of its tool, and return what its host is told.
         """
         use_id = use_id or str(uuid4())
-        call = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": use_id}
+        call: dict[str, Any] = {
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+            "tool_use_id": use_id,
+        }
         said = payload("PreToolUse", cwd=str(folder), **call)
         process = begin(home, "PreToolUse", **{"PATH": os.environ["PATH"], **ALONE, **environ})
         out, err = process.communicate(json.dumps(said).encode(), PATIENCE_S)

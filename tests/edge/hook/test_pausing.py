@@ -152,7 +152,7 @@ def test_a_file_of_a_paused_folder_is_found_however_a_tool_names_it(
     served: Home, work: Path, call: tuple[str, dict[str, Any]]
 ) -> None:
     before = len(served.events())
-    ran = {"tool_name": call[0], "tool_input": call[1], "tool_response": HIDDEN}
+    ran: dict[str, Any] = {"tool_name": call[0], "tool_input": call[1], "tool_response": HIDDEN}
     said = payload("PostToolUse", **ran, cwd=str(work))
     served.call("hook.dispatch", event="PostToolUse", payload=said)
     kept = served.events()[before:]
