@@ -98,9 +98,12 @@ SELECT m.node_id, m.content, count(*) OVER () FROM memories AS m
 WHERE m.source = :habit_by AND m.on_probation AND {active()} ORDER BY m.id DESC LIMIT 1
 """
 _CONTENT = f"SELECT substr(content, 1, {CONTENT_CHARACTERS}) FROM memories WHERE node_id = ?"
-_TITLES = "SELECT title FROM coord_tasks"
 _OPEN_TASKS = "SELECT count(*) FROM coord_tasks WHERE status = 'open'"
-_UPKEEP = "SELECT at_us, undone_at FROM upkeeps ORDER BY id DESC LIMIT 1"
+_UPKEEP = """
+SELECT at_us, undone_at,
+  json_array_length(expired) + json_array_length(promoted) + json_array_length(compacted)
+FROM upkeeps ORDER BY id DESC LIMIT 1
+"""
 
 
 class Today(Query, frozen=True, kw_only=True, tag="upkeep.today"):
@@ -223,8 +226,9 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
             command=f"omegad reminder dismiss {due.memory_id}",
         )
     report = lint.examine(connection, moment.now_us, types)
-    researched = {title for (title,) in connection.execute(_TITLES)}
-    gaps = [one for one in report.findings if one.rule == "gap" and research.title(one) not in researched]
+    gaps = [one for one in report.findings if one.rule == "gap"]
+    researched = research.known(connection, gaps)
+    gaps = [one for one in gaps if research.description(one) not in researched]
     findings = [one for one in report.findings if one.rule != "gap"]
     for one in findings[:FINDINGS_MAX]:
         text = one.text
@@ -260,7 +264,7 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _text(answer: TodayAnswer, upkeep: tuple[int, int | None] | None) -> str:
+def _text(answer: TodayAnswer, upkeep: tuple[int, int | None, int] | None) -> str:
     """Write it for people."""
     since = f"since {answer.since[:16].replace('T', ' ')} UTC"
     if not answer.happened:
@@ -280,8 +284,8 @@ def _text(answer: TodayAnswer, upkeep: tuple[int, int | None] | None) -> str:
         lines.append(f"  and {answer.more} more: omegad lint")
     if upkeep is not None and answer.happened:
         at = rfc3339(upkeep[0])[:16].replace("T", " ")
-        how = "was undone" if upkeep[1] is not None else "omegad upkeep undo takes it back"
-        lines.append(f"last upkeep: {at} UTC; {how}")
+        how = "omegad upkeep undo takes it back" if upkeep[2] else "nothing to take back"
+        lines.append(f"last upkeep: {at} UTC; {how if upkeep[1] is None else 'was undone'}")
     return "\n".join(lines)
 
 

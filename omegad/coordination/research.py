@@ -1,5 +1,6 @@
 """Research tasks: what the lint finds that too little is known of, put down as tasks, each once."""
 
+from collections.abc import Iterable
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -55,10 +56,9 @@ async def prepare(services: Services, command: PutDownResearch, _context: Reques
 
     def read(connection: Connection, moment: Moment) -> tuple[LintReport, set[str]]:
         report = lint.examine(connection, moment.now_us, services[MemoryTypes], command.project)
-        asked = to_json(list(map(description, report.findings)))
-        return report, {row[0] for row in connection.execute(_KNOWN, (asked,))}
+        return report, known(connection, report.findings)
 
-    report, known = await services.look(
+    report, put_down_before = await services.look(
         read, at_least=services.head, names=(*lint.VIEWS, "coord_tasks"), turn=Turn.LONG
     )
     gaps = []
@@ -76,7 +76,7 @@ async def prepare(services: Services, command: PutDownResearch, _context: Reques
                 depends_on=(),
             )
             project = finding.ids[0] if is_project else command.project
-            gaps.append(Gap(task, project, description(finding) in known))
+            gaps.append(Gap(task, project, description(finding) in put_down_before))
     return tuple(gaps)
 
 
@@ -93,6 +93,12 @@ def put_down(
     )
     events = tuple(NewEvent(event=gap.task, project=gap.project) for gap in created)
     return Decision(events=events, answer=answer)
+
+
+def known(connection: Connection, findings: Iterable[Finding]) -> set[str]:
+    """Return what the tasks say that were ever put down for these findings."""
+    asked = to_json([description(finding) for finding in findings])
+    return {row[0] for row in connection.execute(_KNOWN, (asked,))}
 
 
 def title(finding: Finding) -> str:

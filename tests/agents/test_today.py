@@ -70,7 +70,9 @@ async def test_what_happened_by_itself_is_told_with_its_reason(paths: Paths, clo
         assert moved["why"] == '0.00 → 0.75: 3 for, last "the cache saved 2 seconds"'
         assert happened["learned"]["count"] == 5
         assert answer["text"].splitlines()[1] == "learned: 5"
-        assert "last upkeep: " in answer["text"]
+        assert answer["text"].endswith("omegad upkeep undo takes it back")
+        await it.caller.call("memory.consolidate")
+        assert (await today(it))["text"].endswith("omegad upkeep undo takes it back")
         clock.us += DAY_US
         assert (await today(it))["happened"] == []
         assert len((await today(it, days=2))["happened"]) == 3
@@ -114,6 +116,8 @@ async def test_a_gap_waits_until_a_task_is_put_down_for_it(paths: Paths, clock: 
         assert (await today(it))["waiting"] == [gap]
         await it.caller.call("lint.tasks")
         assert [one["command"] for one in (await today(it))["waiting"]] == ["omegad tasks"]
+        await store(it, "The billing team meets on Tuesdays", entity_id="svc:billing")
+        assert [one["command"] for one in (await today(it))["waiting"]] == ["omegad tasks"]
 
 
 async def test_it_is_one_screen_however_much_happened(paths: Paths, clock: FakeClock) -> None:
@@ -138,3 +142,11 @@ async def test_what_was_taken_back_is_not_told_as_done(paths: Paths, clock: Fake
         happened = {one["kind"]: one for one in (await today(it))["happened"]}
         assert "promoted" not in happened
         assert [one["memory_id"] for one in happened["demoted"]["shown"]] == [captured]
+
+
+async def test_no_command_is_named_that_finds_nothing_to_take_back(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "The export runs nightly")
+        clock.us += DAY_US
+        await keep_up(it, clock)
+        assert (await today(it, days=3))["text"].endswith("nothing to take back")
