@@ -89,15 +89,18 @@ _TASKS = """
 SELECT task_id, status, owner, project, version, claimed_us
 FROM state_tasks AS t LEFT JOIN state_task_claims AS c USING (task_id)
 """
-_NEXT = f"""
-{_TASKS} WHERE status = 'open' AND (?1 IS NULL OR project IS NULL OR project = ?1)
-AND (capability IS NULL OR capability IN (SELECT value FROM json_each(?2)))
-AND NOT EXISTS (
+_IS_READY = """
+status = 'open' AND NOT EXISTS (
     SELECT 1 FROM state_task_deps AS d JOIN state_tasks AS o ON o.task_id = d.depends_on
     WHERE d.task_id = t.task_id AND o.status != 'completed'
 )
+"""
+_NEXT = f"""
+{_TASKS} WHERE {_IS_READY} AND (?1 IS NULL OR project IS NULL OR project = ?1)
+AND (capability IS NULL OR capability IN (SELECT value FROM json_each(?2)))
 ORDER BY priority DESC, id LIMIT 1
 """
+_READY_OF = f"{_TASKS} WHERE {_IS_READY} AND project = ? ORDER BY priority DESC, id LIMIT 1"
 _CLAIMED_BY = f"""
 {_TASKS} WHERE owner = ?1 AND status = 'claimed' AND (?2 IS NULL OR position < ?2) ORDER BY position
 """
@@ -135,13 +138,12 @@ class Tasks(Tables):
         """
         return list(self._found(_CLAIMED_BY, (session_id, before)))
 
-    def open_of(self, project: str) -> str | None:
-        """Return the open task of a project that is to be done first, whoever can; None where none is."""
-        sql = (
-            "SELECT task_id FROM state_tasks WHERE status = 'open' AND project = ? ORDER BY priority DESC, id"
-        )
-        row = self._connection.execute(sql, (project,)).fetchone()
-        return row[0] if row else None
+    def ready_of(self, project: str) -> str | None:
+        """Return the open task of a project that is to be done first, whoever can; None where none is that
+        waits for no other.
+        """
+        found = next(self._found(_READY_OF, (project,)), None)
+        return found.task_id if found else None
 
     def has_missed(self, session_id: str) -> bool:
         """Say whether a session was told that its project has tasks."""

@@ -47,3 +47,15 @@ def test_what_becomes_of_it_is_a_setting(home: Home, tmp_path: Path, mode: str) 
     assert len(home.call("claim.list")["claims"]) == (0 if mode == "deny" else 2)
     home.call("task.claim", task_id=task, session_id="t-1")
     assert edited(home, "t-1", shop) == {}
+
+
+def test_a_task_that_waits_for_another_stops_nobody(home: Home, tmp_path: Path) -> None:
+    (home.path / "config.toml").write_text('task_guard = "deny"\n')
+    home.start()
+    (tmp_path / "shop").mkdir()
+    first = home.call("task.create", title="Round the total", project="shop")["task_id"]
+    home.call("task.claim", task_id=first, session_id="t-1")
+    waits = home.call("task.create", title="Tell of it", project="shop", depends_on=[first])["task_id"]
+    assert edited(home, "t-2", tmp_path / "shop") == {}
+    home.call("task.complete", task_id=first, session_id="t-1")
+    assert waits in edited(home, "t-2", tmp_path / "shop")["permissionDecisionReason"]
