@@ -65,7 +65,8 @@ WITH done (kind, id, memory_id, other_id, why) AS (
       AND (c.kind != 'promoted' OR NOT EXISTS (SELECT 1 FROM memory_changes AS d
         WHERE d.memory_id = c.memory_id AND d.kind = 'demoted' AND d.id > c.id))
       AND (c.kind != 'contradicted' OR NOT EXISTS (SELECT 1 FROM memory_changes AS d
-        WHERE d.memory_id = c.other_id AND d.other_id = c.memory_id AND d.kind = c.kind AND d.id < c.id))
+        WHERE (d.memory_id, d.other_id) IN (VALUES (c.memory_id, c.other_id), (c.other_id, c.memory_id))
+          AND d.kind = c.kind AND d.id < c.id))
     UNION ALL
     SELECT 'compacted', u.id, j.value ->> 'memory_id', NULL, j.value ->> 'reason'
       FROM upkeeps AS u, json_each(u.compacted) AS j WHERE u.at_us >= :since_us AND u.undone_at IS NULL
