@@ -20,7 +20,7 @@ from importlinter.cli import lint_imports
 ROOT = Path(__file__).parents[1]
 OURS = ("omegad", "projections")
 
-MODULE_OF = {"PyStemmer": "Stemmer", "python-dateutil": "dateutil"}
+MODULE_OF = {"Jinja2": "jinja2", "PyStemmer": "Stemmer", "python-dateutil": "dateutil"}
 """The module of a dependency, where the two have different names."""
 
 STDLIB = set(sys.stdlib_module_names)
@@ -111,8 +111,11 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.edge.consult.offering": STDLIB,
     "omegad.edge.mcp.pipe": STDLIB,
     "omegad.edge.mcp.messages": STDLIB,
-    "omegad.edge.mcp.gateway": STDLIB | {"anyio", "mcp"},
-    "omegad.edge.mcp.http": STDLIB | {"anyio", "h11", "mcp", "pydantic", "starlette", "structlog", "uvicorn"},
+    "omegad.edge.web": STDLIB | {"anyio", "msgspec", "starlette", "structlog", "uvicorn"},
+    "omegad.edge.web.door": STDLIB | {"h11", "structlog", "uvicorn"},
+    "omegad.edge.web.page": STDLIB | {"anyio", "jinja2", "msgspec", "numpy", "starlette"},
+    "omegad.edge.web.rules": STDLIB | {"msgspec"},
+    "omegad.edge.web.tools": STDLIB | {"mcp", "starlette"},
 }
 
 WORLDLY = {"open", "print", "input", "eval", "exec", "breakpoint"}  # builtins that no pure module calls

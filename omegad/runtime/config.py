@@ -139,6 +139,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Of no effect, and taken where it is set: sessions need no gateway that could be idle."""
     gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
     """`omegad gateway` serves MCP over HTTP at this port of 127.0.0.1; 0 is none."""
+    web: tuple[Literal["page", "api", "mcp"], ...] = ()
+    """What `omegad web` serves over HTTP: the page, the routes for programs, MCP."""
+    web_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    """At which port of 127.0.0.1 it does; 0 is any that is free."""
     push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     auto_capture: bool = True
@@ -206,9 +210,9 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     identity = _InHome("identity")  # where a person says who the agent is, a git repository
     skills = _InHome("skills")  # the folder of skills, unless others are set
     lock = _InHome("omegad.lock")  # held by the daemon that serves the home
-    gateway_lock = _InHome("gateway.lock")  # held by the MCP gateway of the home
+    gateway_lock = _InHome("gateway.lock")  # held by the process that speaks HTTP for the home
     gateway_token = _InHome("gateway.token")  # what is asked of those who come over HTTP
-    gateway_log = _InHome("gateway.log")  # what a gateway prints, where that is sent there
+    gateway_log = _InHome("gateway.log")  # what that process prints, where that is sent there
     digest_key = _InHome("digest.key")  # what digests of what was said are made with
     daemon_log = _InHome("omegad.log")  # what a daemon started in the background prints
     self_check = _InHome("self-check.json")  # what the weekly check found

@@ -68,9 +68,40 @@ OWN = (
         examples=("omegad mcp",),
     ),
     Verb(
+        "web",
+        "web.web",
+        about=(
+            "Serve over HTTP what `web` in config.toml names, to who shows the token: page, api (routes for"
+            " programs), mcp"
+        ),
+        options=(
+            Option(
+                "port", "serve at http://127.0.0.1:N; web_port where left out, a free one for 0", "integer"
+            ),
+            Option(
+                "token",
+                "print the token that HTTP asks for, as in Authorization: Bearer TOKEN, and end",
+                "flag",
+            ),
+        ),
+        examples=("omegad web", "omegad web --port 8378", "omegad web --token"),
+    ),
+    Verb(
+        "page",
+        "web.page",
+        is_first=True,
+        about="Open a page in the browser that shows what is remembered; ends 30 minutes after the last look",
+        options=(
+            Option("write", "let the page change what is remembered", "flag"),
+            Option("port", "serve at http://127.0.0.1:N; a free one where left out", "integer"),
+            Option("no-browser", "print where it is, and open nothing", "flag"),
+        ),
+        examples=("omegad page", "omegad page --write --no-browser"),
+    ),
+    Verb(
         "gateway",
-        "mcp.gateway",
-        about="Serve MCP over HTTP, to who shows the token; `omegad mcp` does without it",
+        "web.gateway",
+        about="Serve MCP alone over HTTP, as `omegad web` does with others; `omegad mcp` does without it",
         options=(
             Option("http", "serve at http://127.0.0.1:N/mcp, N being gateway_port where left out", "integer"),
             Option(

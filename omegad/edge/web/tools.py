@@ -1,37 +1,46 @@
-"""What MCP over HTTP asks of the daemon: the tools, as the official SDK has them.
+"""MCP over HTTP, by the SDK's streamable transport at /mcp: the tools, as the daemon has them. Sessions name
+their project and themselves by the headers Omegad-Project and Omegad-Session.
 
-The SDK is dear to import and to hold, so sessions on standard input and output do without it (`pipe`). To the
-daemon the gateway is a client like any other.
+The SDK is dear to import and to hold, so sessions on standard input and output do without it
+(`omegad.edge.mcp.pipe`).
 """
 
-import asyncio
-from collections.abc import Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Self, cast
+from typing import cast
 from uuid import uuid4
 
-import anyio
-import anyio.to_thread
 import mcp.types as mcp
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from starlette.datastructures import Headers
 
 from omegad import __version__
 from omegad.agents.tools.protocol import INSTRUCTIONS
-from omegad.client.asynchronous import AsyncClient
 from omegad.edge.mcp.messages import CLIENT_CHARACTERS
-from omegad.edge.mcp.pipe import CALL_S, ID_CHARACTERS, LATE, TOOL_USE, advice, unreachable
-from omegad.runtime.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
-from omegad.runtime.json_types import Fields, Json
+from omegad.edge.mcp.pipe import ID_CHARACTERS, LATE, TOOL_USE, advice, unreachable
+from omegad.edge.web.asking import Asking, Link
+from omegad.edge.web.serving import Part
+from omegad.runtime.errors import NoDaemon, NotFound, OmegadError
+from omegad.runtime.json_types import Fields
 from omegad.runtime.repository import project_of
 
 Context = ServerRequestContext[dict[str, object]]
 
 
-def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, object]]:
-    """Return the server of the SDK, which asks *session_of* whose each request is."""
+PATH = "/mcp"
+CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""Host and origin are for the rules of all routes."""
+
+
+def part(asking: Asking) -> Part:
+    """Return what serves MCP, by *asking* the daemon."""
+
+    def session_of(context: Context) -> Session:
+        """Return whose a request is; a session of the transport is what the ids of its messages count in."""
+        headers = Headers() if context.request is None else context.request.headers
+        bridge, project = headers.get("mcp-session-id"), headers.get("omegad-project")
+        return Session(bridge, project, headers.get("omegad-session"), asking.link(name_of(context)))
 
     async def list_tools(context: Context, _params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
         return await session_of(context).list_tools(context)
@@ -39,54 +48,15 @@ def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, obje
     async def call_tool(context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
         return await session_of(context).call_tool(context, params)
 
-    return Server(
+    server = Server[dict[str, object]](
         "omegad",
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-class Link:
-    """A session's connection to the daemon, made when it is needed and again when it is lost."""
-
-    def __init__(self, path: Path, ensure: Callable[[], object]) -> None:
-        self._path = path
-        self._ensure = ensure
-        self._client: AsyncClient | None = None
-        self._connecting = asyncio.Lock()
-        self._open = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *unused: object) -> None:
-        await self._open.aclose()
-
-    async def ask(self, client: str, method: str, /, **params: object) -> Json:
-        """Return what the daemon answers to a *client*; where it ends meanwhile the next one is asked, so
-        a call that changes something has an id.
-        """
-        with anyio.fail_after(CALL_S):
-            connection = await self._connection(client)
-            try:
-                return await connection.call(method, **params)
-            except (NoDaemon, ShuttingDown):
-                await connection.close()
-            return await (await self._connection(client)).call(method, **params)
-
-    async def _connection(self, name: str) -> AsyncClient:
-        async with self._connecting:
-            if self._client is not None and self._client.is_open:
-                return self._client
-            await self._open.aclose()
-            try:
-                self._client = await self._open.enter_async_context(AsyncClient(self._path, name=name))
-            except (NoDaemon, ShuttingDown):
-                await anyio.to_thread.run_sync(self._ensure)
-                self._client = await self._open.enter_async_context(AsyncClient(self._path, name=name))
-            return self._client
+    application = server.streamable_http_app(streamable_http_path=PATH, transport_security=CHECKED_BEFORE)
+    return Part(tuple(application.routes), running=application.router.lifespan_context)
 
 
 class Session:
@@ -103,7 +73,7 @@ class Session:
     async def list_tools(self, context: Context) -> mcp.ListToolsResult:
         """List what the daemon lists."""
         try:
-            answer = await self._link.ask(name_of(context), "tools.list")
+            answer = await self._link.ask(name_of(context), "tools.list", {})
         except (OmegadError, TimeoutError) as error:
             raise MCPError(mcp.INTERNAL_ERROR, _explained(error)) from error
         return mcp.ListToolsResult(tools=[_tool(one) for one in answer["tools"]])
@@ -114,16 +84,15 @@ class Session:
         session_id, use = said.get("sessionId"), said.get(TOOL_USE)
         number = f"{self._bridge}/{context.request_id}" if self._bridge else uuid4().hex
         try:
-            answer = await self._link.ask(
-                name_of(context),
-                "tools.call",
-                name=params.name,
-                arguments=params.arguments or {},
-                session_id=session_id[:ID_CHARACTERS] if isinstance(session_id, str) else self._own_id,
-                project=self._project,
-                folder=self._folder,
-                request_id=(use if isinstance(use, str) else number)[:ID_CHARACTERS],
-            )
+            asked = {
+                "name": params.name,
+                "arguments": params.arguments or {},
+                "session_id": session_id[:ID_CHARACTERS] if isinstance(session_id, str) else self._own_id,
+                "project": self._project,
+                "folder": self._folder,
+                "request_id": (use if isinstance(use, str) else number)[:ID_CHARACTERS],
+            }
+            answer = await self._link.ask(name_of(context), "tools.call", asked)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, _explained(error)) from error
         except (OmegadError, TimeoutError) as error:

@@ -17,13 +17,13 @@ import httpx2
 import msgspec
 import pytest
 
-from omegad.edge.mcp import http as gateway_http
-from omegad.edge.mcp.gateway import Link
-from omegad.edge.mcp.http import Http
+from omegad.edge.web import door, tools
+from omegad.edge.web.asking import Asking
+from omegad.edge.web.serving import Web
 from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, until
 from tests.edge.mcp.conftest import Host
-from tests.edge.mcp.test_http import INITIALIZE, listens
+from tests.edge.web.test_mcp import INITIALIZE, listens
 
 TOKEN = "t" * 43
 NOBODY = 65_534
@@ -73,7 +73,8 @@ class Served:
 async def served(share: float = 1.0) -> AsyncIterator[Served]:
     listener = socket.create_server(("127.0.0.1", 0), backlog=endpoint.BACKLOG)
     is_over = asyncio.Event()
-    http = Http(listener, TOKEN, lambda: Link(Path("none"), lambda: None), share)
+    asking = Asking(Path("none"), lambda: None, "test")
+    http = Web(listener, TOKEN, asking, [tools.part(asking)], share)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(http.serve, is_over)
         yield Served(listener.getsockname()[1])
@@ -84,7 +85,7 @@ async def served(share: float = 1.0) -> AsyncIterator[Served]:
 async def test_a_request_has_a_deadline_as_a_whole_however_its_bytes_come(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateway_http, "BODY_S" if part == "a body" else "HEAD_S", SHORT_S)
+    monkeypatch.setattr(door, "BODY_S" if part == "a body" else "HEAD_S", SHORT_S)
     async with served() as web:
         before = {
             "a body": web.head("Content-Length: 100000"),
@@ -107,7 +108,7 @@ async def test_a_request_has_a_deadline_as_a_whole_however_its_bytes_come(
 async def test_a_connection_that_is_kept_for_another_request_is_not_kept_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gateway_http, "KEPT_S", SHORT_S)
+    monkeypatch.setattr(door, "KEPT_S", SHORT_S)
     async with served() as web:
         assert (await web.answer(web.head("Content-Length: 0"))).startswith(b"HTTP/1.1 400")
 
@@ -141,7 +142,7 @@ async def test_who_leaves_or_is_refused_within_a_body_is_nobodys_error(
     end: str, version: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if end.startswith("is late"):
-        monkeypatch.setattr(gateway_http, "BODY_S", SHORT_S)
+        monkeypatch.setattr(door, "BODY_S", SHORT_S)
     expects = ["Expect: 100-continue"] if end == "is late and asks to go on" else []
     lines = [
         "Accept: application/json, text/event-stream",
@@ -190,12 +191,12 @@ async def test_a_stranger_takes_the_place_of_another_and_never_the_owners() -> N
     async with served(share=0.0) as web, AsyncExitStack() as connections:
         own, own_writer = await connections.enter_async_context(web.connection(web.head("Content-Length: 0")))
         assert b" 400 " in await own.readuntil(b"\r\n\r\n")
-        count = 3 * gateway_http.STRANGERS_MIN
+        count = 3 * door.STRANGERS_MIN
         strangers = [
             (await connections.enter_async_context(web.connection(b"POST /mcp")))[0] for _ in range(count)
         ]
         with anyio.fail_after(PATIENCE_S):
-            for reader in strangers[: count - gateway_http.STRANGERS_MIN]:
+            for reader in strangers[: count - door.STRANGERS_MIN]:
                 with suppress(ConnectionResetError):
                     assert await reader.read() == b""
         assert (await web.answer(web.head("Content-Length: 0"))).startswith(
@@ -223,7 +224,7 @@ def connect(said):
     return one
 held = [connect(b"POST /mcp HTTP/1.1\\r\\nHost: ") for _ in range({number})]
 for _ in range({number}):
-    with connect(b"POST /mcp HTTP/1.1\\r\\nContent-Length: 0\\r\\n\\r\\n") as one:
+    with connect(b"POST /mcp HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\nContent-Length: 0\\r\\n\\r\\n") as one:
         assert one.recv(12) == b"HTTP/1.1 401"
 print("held", flush=True)
 sys.stdin.read()
