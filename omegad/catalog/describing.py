@@ -1,7 +1,7 @@
 """The table of methods in words: what the command line, and whoever builds tools of it, are derived from.
 
 `omegad.runtime.derived` has it write the files that are read instead of importing the methods: what the
-command line knows of them, and what the pipe of MCP says of the tools.
+command line knows of them, what the pipe of MCP says of the tools, and the schemas that HTTP is described by.
 """
 
 import os
@@ -24,6 +24,8 @@ from omegad.runtime import derived
 
 MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
+
+ANYTHING = {"description": "any JSON"}
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
 _KINDS: dict[type[inspect.Type], Kind] = {
@@ -108,6 +110,26 @@ def mcp_greeting() -> str:
     return f"{msgspec.json.format(msgspec.json.encode(greeting), indent=0).decode()}\n"
 
 
+def schemas() -> str:
+    """Return what every method takes and answers as JSON Schema, `methods` by their names; what they refer to
+    is in `schemas`.
+    """
+    kinds = [kind for method in SERVED.values() for kind in (method.params, method.answer)]
+    references, found = msgspec.json.schema_components(
+        kinds, schema_hook=lambda _: ANYTHING, ref_template="#/components/schemas/{name}"
+    )
+    for schema in found.values():
+        schema["description"] = " ".join(schema.get("description", "").split())
+    methods = {}
+    for method, asked, answers in zip(SERVED.values(), references[::2], references[1::2], strict=True):
+        takes = found.pop(asked["$ref"].rpartition("/")[2])
+        takes["properties"].pop("method")
+        takes["required"].remove("method")
+        about, writes = method.summary, described(method).writes
+        methods[method.name] = {"about": about, "writes": writes, "takes": takes, "answers": answers}
+    return f"{msgspec.json.encode({'methods': methods, 'schemas': found}).decode()}\n"
+
+
 def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
     found = inspect.type_info(field.type)
     about, is_many = "", False
@@ -148,7 +170,11 @@ def _kind(found: inspect.Type, default: object) -> Kind:
 
 def files() -> dict[str, str]:
     """Return what the derived files say, by their paths."""
-    return {derived.METHODS: command_line(every()), derived.GREETING: mcp_greeting()}
+    return {
+        derived.METHODS: command_line(every()),
+        derived.GREETING: mcp_greeting(),
+        derived.SCHEMAS: schemas(),
+    }
 
 
 def write(path: Path, text: str, changed_ns: int) -> None:

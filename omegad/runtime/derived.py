@@ -20,6 +20,8 @@ METHODS = os.path.join(PACKAGE, "edge", "cli", "methods.json")
 """What there is to say of every method, for the command line."""
 GREETING = os.path.join(PACKAGE, "edge", "mcp", "greeting.json")
 """What the pipe of MCP answers to `initialize` and `tools/list`."""
+SCHEMAS = os.path.join(PACKAGE, "edge", "web", "schemas.json")
+"""What every method takes and answers, as JSON Schema, for the routes of HTTP."""
 SAME_NS = (
     1_000_000  # two times of files closer than this are the same: not every file system keeps them exactly
 )

@@ -35,7 +35,7 @@ def package(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     tree.mkdir()
     for name in TREE:
         if (ROOT / name).is_dir():
-            derived = shutil.ignore_patterns("__pycache__", "methods.json", "greeting.json")
+            derived = shutil.ignore_patterns("__pycache__", "methods.json", "greeting.json", "schemas.json")
             shutil.copytree(ROOT / name, tree / name, ignore=derived)
         else:
             shutil.copyfile(ROOT / name, tree / name)

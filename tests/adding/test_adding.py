@@ -85,7 +85,7 @@ class Copy:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     tree = tmp_path_factory.mktemp("added") / "src"
-    left_out = shutil.ignore_patterns("__pycache__", "methods.json", "greeting.json")
+    left_out = shutil.ignore_patterns("__pycache__", "methods.json", "greeting.json", "schemas.json")
     for name in ("omegad", "projections", "tests/golden"):
         shutil.copytree(ROOT / name, tree / name, ignore=left_out)
     shutil.copy(ROOT / "pyproject.toml", tree)

@@ -150,7 +150,9 @@ def _part(name: Name, asking: "Asking") -> "Part":
 
             return tools.part(asking)
         case "api":
-            return Part(())
+            from omegad.edge.web import api  # noqa: PLC0415
+
+            return Part(api.routes())
         case _:
             from omegad.edge.web.page import PUBLIC, routes  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from omegad.edge.web.rules import NOT_SERVED, error_body
-from omegad.runtime.errors import Kind, OmegadError
+from omegad.runtime.errors import Invalid, Kind, OmegadError
 
 INTERNAL = -32603
 STATUSES: dict[Kind, HTTPStatus] = {
@@ -25,9 +25,19 @@ AGAIN_S = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "5
 """In how many seconds it may be tried again."""
 
 
+class WrongMediaType(Invalid):
+    """The body is not said to be JSON."""
+
+    hint = "send JSON, with the header Content-Type: application/json"
+
+
 def answer(error: OmegadError) -> Response:
     """Return an error as the socket has it."""
-    status = STATUSES[error.kind] if error.code != INTERNAL else HTTPStatus.INTERNAL_SERVER_ERROR
+    status = STATUSES[error.kind]
+    if error.code == INTERNAL:
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+    elif isinstance(error, WrongMediaType):
+        status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     data = {"kind": error.kind, "tag": error.tag, "hint": error.hint}
     message = str(error).encode("utf-8", "backslashreplace").decode()
     headers = {"Retry-After": AGAIN_S[status]} if status in AGAIN_S else {}

@@ -116,6 +116,7 @@ class Web:
             lifespan=running,
             exception_handlers={OmegadError: errors.refused, HTTPException: errors.not_served},
         )
+        application.router.redirect_slashes = False
         application.state.ask = self._asking.ask
         application.state.follow = self._asking.follow
         application.state.asking = self._asking

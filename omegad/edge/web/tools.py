@@ -43,7 +43,7 @@ def part(asking: Asking) -> Part:
         return Session(bridge, project, headers.get("omegad-session"), asking.link(name_of(context)))
 
     async def list_tools(context: Context, _params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
-        return await session_of(context).list_tools(context)
+        return await session_of(context).list_tools()
 
     async def call_tool(context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
         return await session_of(context).call_tool(context, params)
@@ -70,10 +70,10 @@ class Session:
         self._own_id = session_id
         self._link = link
 
-    async def list_tools(self, context: Context) -> mcp.ListToolsResult:
+    async def list_tools(self) -> mcp.ListToolsResult:
         """List what the daemon lists."""
         try:
-            answer = await self._link.ask(name_of(context), "tools.list", {})
+            answer = await self._link.ask("tools.list", {})
         except (OmegadError, TimeoutError) as error:
             raise MCPError(mcp.INTERNAL_ERROR, _explained(error)) from error
         return mcp.ListToolsResult(tools=[_tool(one) for one in answer["tools"]])
@@ -92,7 +92,7 @@ class Session:
                 "folder": self._folder,
                 "request_id": (use if isinstance(use, str) else number)[:ID_CHARACTERS],
             }
-            answer = await self._link.ask(name_of(context), "tools.call", asked)
+            answer = await self._link.ask("tools.call", asked)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, _explained(error)) from error
         except (OmegadError, TimeoutError) as error:
