@@ -74,6 +74,7 @@ def test_what_is_missing_is_made_once_and_is_what_the_code_says(
 ) -> None:
     assert derived.read(derived.METHODS).decode() == describing.command_line(describing.every())
     assert derived.read(derived.GREETING).decode() == describing.mcp_greeting()
+    assert derived.read(derived.SCHEMAS).decode() == describing.schemas()
     assert derived.read(derived.METHODS).decode() == describing.command_line(describing.every())
     assert derivations == ["methods.json"]
     assert sorted(path.name for path in Path(derived.METHODS).parent.glob("*.json*")) == ["methods.json"]
@@ -138,6 +139,7 @@ def test_a_wheel_is_given_what_is_derived(tree: Path, monkeypatch: pytest.Monkey
         describing.every()
     )
     assert files["omegad/edge/mcp/greeting.json"].read_text(encoding="utf-8") == describing.mcp_greeting()
+    assert files["omegad/edge/web/schemas.json"].read_text(encoding="utf-8") == describing.schemas()
     hook.finalize("standard", given, "")
     assert not any(made.exists() for made in files.values())
 

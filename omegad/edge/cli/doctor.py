@@ -151,7 +151,7 @@ def _tool(trial: Instance) -> Finding:
         return Finding(
             "mcp", "FAIL", f"a tool called over MCP does not answer: {said or 'nothing was said'}", REMEDY
         )
-    over_http = "" if find_spec("mcp") else "; only HTTP needs the extra: pip install 'omegad[mcp]'"
+    over_http = "" if find_spec("mcp") else "; only HTTP needs the extra: pip install 'omegad[web]'"
     return Finding(
         "mcp", "ok", f"a tool was called over MCP in {time.monotonic() - started:.1f} s{over_http}"
     )

@@ -10,19 +10,32 @@ from uuid import uuid4
 
 import msgspec
 from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from omegad.edge.web import errors, openapi
 from omegad.edge.web.asking import CALL_S, Asking
-from omegad.edge.web.openapi import CLIENT, CLIENT_CHARACTERS, FOLLOW, KEY, LINES, PATHS, PROGRESS, REQUEST_ID
+from omegad.edge.web.openapi import (
+    CLIENT,
+    CLIENT_CHARACTERS,
+    FOLLOW,
+    KEY,
+    KEY_CHARACTERS,
+    LINES,
+    PATHS,
+    PRINTED,
+    PROGRESS,
+    REQUEST_ID,
+)
 from omegad.rpc.protocol import UNREADABLE, MethodNotFound
 from omegad.runtime import derived
 from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import Fields
 
 HELLO = "system.hello"
+UPSERT = "upsert"
 LONG_S = 600.0  # for what tells of its progress on the socket
 
 INTEGER = re.compile(r"-?[0-9]{1,18}")
@@ -62,6 +75,8 @@ def _by_path() -> dict[str, dict[str, openapi.Path]]:
 
 
 async def _memory(verbs: Mapping[str, openapi.Path], table: openapi.Table, request: Request) -> Response:
+    if request.path_params.get("memory_id") == UPSERT:  # a path of its own, and no memory's
+        raise HTTPException(405, headers={"Allow": "POST"})
     one = verbs[request.method.lower().replace("head", "get")]
     if one.verb == "post":
         return await _answer(request, one.method, table[one.method], await _body(request))
@@ -73,9 +88,7 @@ async def _memory(verbs: Mapping[str, openapi.Path], table: openapi.Table, reque
 async def _answer(request: Request, method: str, described: Fields, params: Fields) -> Response:
     """Return what a method answers to parameters, which are checked by the daemon; raises what it refuses."""
     asking: Asking = request.app.state.asking
-    client = request.headers.get(CLIENT, asking.name)
-    if len(client) > CLIENT_CHARACTERS:
-        raise Invalid(f"the header {CLIENT} may have {CLIENT_CHARACTERS} characters")
+    client = _name_in(request, CLIENT, CLIENT_CHARACTERS) or asking.name
     if PROGRESS in params:
         raise Invalid(f"{method}: nobody is told of progress over HTTP", hint=f"leave out {PROGRESS}")
     takes = described["takes"]["properties"]
@@ -103,12 +116,23 @@ def _named(request: Request, params: Fields) -> Fields:
     """Return a command's parameters with the id that makes it safe to send again: the header's, or one that
     is made for who gives none, because a call is made again where the daemon ends under it.
     """
-    key = request.headers.get(KEY)
-    if key is not None:
-        key = key.strip('"')
-        if params.get(REQUEST_ID, key) != key:
-            raise Invalid(f"the header {KEY} and {REQUEST_ID} differ", hint="give one of them")
-    return {**params, REQUEST_ID: key or params.get(REQUEST_ID) or uuid4().hex}
+    key, own = _name_in(request, KEY, KEY_CHARACTERS), params.get(REQUEST_ID)
+    if key and own is not None and own != key:
+        raise Invalid(f"the header {KEY} and {REQUEST_ID} differ", hint="give one of them")
+    return {**params, REQUEST_ID: (key or uuid4().hex) if own is None else own}
+
+
+def _name_in(request: Request, header: str, most: int) -> str | None:
+    """Return the name that a header says, without quotes around it, None where there is no such header.
+    Raises `Invalid`.
+    """
+    said = request.headers.get(header)
+    if said is None:
+        return None
+    name = said[1:-1] if said[:1] == said[-1:] == '"' else said
+    if len(name) > most or not re.fullmatch(PRINTED, name):
+        raise Invalid(f"the header {header} holds 1 to {most} printed characters of ASCII, and no spaces")
+    return name
 
 
 async def _body(request: Request) -> Fields:

@@ -10,8 +10,11 @@ from omegad.edge.web.rules import BODY_BYTES_MAX
 from omegad.runtime.json_types import Fields
 
 KEY = "Idempotency-Key"
+KEY_CHARACTERS = 254  # with quotes around it, as the draft of the header has it, no longer than a request_id
 CLIENT = "Omegad-Client"
 CLIENT_CHARACTERS = 200
+PRINTED = "^[!-~]+$"
+"""What names in headers are made of."""
 FOLLOW = "log.follow"
 PROGRESS = "progress_token"
 REQUEST_ID = "request_id"
@@ -39,8 +42,8 @@ class Path(NamedTuple):
 
 PATHS = (
     Path("get", "/memory", "memory.list", given="text", instead="memory.query"),
-    Path("get", "/memory/{memory_id}", "memory.get"),
     Path("post", "/memory/upsert", "memory.upsert"),
+    Path("get", "/memory/{memory_id}", "memory.get"),
     Path("delete", "/memory/{memory_id}", "memory.delete"),
 )
 
@@ -186,12 +189,12 @@ def _posted(name: str, described: Fields) -> Fields:
 
 def _headers(described: Fields) -> list[Fields]:
     """Return the headers that a request may have."""
-    client = NAME | {"maxLength": CLIENT_CHARACTERS, "pattern": "^[!-~]+$"}
+    client = NAME | {"maxLength": CLIENT_CHARACTERS, "pattern": PRINTED}
     named = {"name": CLIENT, "in": "header", "schema": client}
     named["description"] = "who asks: the log says so, and keys count by it"
     if REQUEST_ID not in described["takes"]["properties"]:
         return [named]
-    key = {"name": KEY, "in": "header", "schema": NAME | {"pattern": "^[!-~]+$"}}
+    key = {"name": KEY, "in": "header", "schema": NAME | {"maxLength": KEY_CHARACTERS, "pattern": PRINTED}}
     key["description"] = "the request_id: the same request under the same key gets the first answer"
     return [named, key]
 

@@ -82,7 +82,7 @@ class Web:
         """
         use = _Use(idle_s, is_over.set)
         settings = uvicorn.Config(
-            _until_left(self._guarded(self._application(), use)),
+            self._guarded(self._application(), use),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -139,11 +139,7 @@ class Web:
                 await _refuse(refusal, scope, receive, answer)
                 return
             with use if self._rules.shows_token(asked) else nullcontext():
-                bounded = _Bounded(receive, answer)
-                try:
-                    await application(scope, bounded.receive, bounded.send)
-                except _TooLargeError:
-                    await _refuse(TOO_LARGE, scope, receive, answer)
+                await _Answering(receive, answer).run(application, scope)
 
         return serve
 
@@ -162,29 +158,37 @@ async def _with_headers(send: Send, message: Message) -> None:
     await send(message)
 
 
-class _TooLargeError(Exception):
-    """More of a body has come than is taken."""
-
-
-class _Bounded:
-    """What an application receives, as far as it is taken; where more comes nothing else is answered."""
+class _Answering:
+    """An answer in the making, which is given up where more of the body comes than is taken, or where its
+    client leaves, or is refused, in the middle of it: that is nobody's error.
+    """
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
+        self._work = anyio.CancelScope()
         self._received = 0
+        self._is_whole = False
         self._has_begun = False
 
-    async def receive(self) -> Message:
-        """Return the next message. Raises `_TooLargeError`."""
+    async def run(self, application: ASGIApp, scope: Scope) -> None:
+        """Have an application answer."""
+        with self._work:
+            await application(scope, self._next, self._pass_on)
+        if self._received > BODY_BYTES_MAX and not self._has_begun:
+            await _refuse(TOO_LARGE, scope, self._receive, self._send)
+
+    async def _next(self) -> Message:
         message = await self._receive()
         self._received += len(message.get("body", b""))
-        if self._received > BODY_BYTES_MAX and not self._has_begun:
-            raise _TooLargeError
+        is_left = message["type"] == "http.disconnect" and not self._is_whole
+        if is_left or self._received > BODY_BYTES_MAX:
+            self._work.cancel()
+            await anyio.lowlevel.checkpoint()
+        self._is_whole = self._is_whole or not message.get("more_body", False)
         return message
 
-    async def send(self, message: Message) -> None:
-        """Pass on what is answered."""
+    async def _pass_on(self, message: Message) -> None:
         self._has_begun = True
         await self._send(message)
 
@@ -212,33 +216,6 @@ class _Use:
     def _wait(self) -> None:
         if self._idle_s is not None:
             self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._done)
-
-
-def _until_left(application: ASGIApp) -> ASGIApp:
-    """Return an application whose work on a request ends where its client leaves, or is refused, in the
-    middle of the body: it is nobody's error.
-    """
-
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await application(scope, receive, send)
-            return
-        has_body = False
-
-        async def receive_whole() -> Message:
-            nonlocal has_body
-            message = await receive()
-            if message["type"] == "http.disconnect" and not has_body:
-                _log.debug("http.left")
-                work.cancel()
-                await anyio.lowlevel.checkpoint()
-            has_body = has_body or not message.get("more_body", False)
-            return message
-
-        with anyio.CancelScope() as work:
-            await application(scope, receive_whole, send)
-
-    return serve
 
 
 class _Server(uvicorn.Server):
