@@ -5,14 +5,17 @@ import os
 import secrets
 import signal
 import socket
+import sys
+import tempfile
 import threading
 import time
 import webbrowser
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -34,6 +37,7 @@ TOKEN_BYTES = 32
 HTTP_DESCRIPTORS = 512  # of connections over HTTP, whoever has them
 RESERVED_DESCRIPTORS = 96  # of the process itself, and for what HTTP asks of the daemon
 PAGE_IDLE_S = 1800.0
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 NEEDED = ("mcp", "starlette", "uvicorn", "jinja2")
 
 Name = Literal["page", "page that may write", "api", "mcp"]
@@ -74,14 +78,16 @@ def page(arguments: Namespace, instance: Instance) -> None:
     """Serve the page alone, with a token of this run's own, and open it in the browser."""
     _check_installed()
     endpoint.private_directory(instance.paths.home)
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # so that nothing is left, however early it comes
     token = secrets.token_urlsafe(TOKEN_BYTES)
     with _listening(arguments.port or 0, "--port N") as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/#t={token}"
         print(url, flush=True)
-        if not arguments.no_browser:
-            threading.Thread(target=_open, args=(url,), daemon=True).start()
-        names: tuple[Name] = ("page that may write" if arguments.write else "page",)
-        _run(instance, listener, names, token, PAGE_IDLE_S)
+        with _opened(url, instance.paths.home) if not arguments.no_browser else nullcontext():
+            names: tuple[Name] = ("page that may write" if arguments.write else "page",)
+            _run(instance, listener, names, token, PAGE_IDLE_S)
 
 
 def _serve_home(instance: Instance, names: Sequence[Name], port: int, where: str) -> None:
@@ -168,9 +174,26 @@ def _check_installed() -> None:
         )
 
 
-def _open(url: str) -> None:
+@contextmanager
+def _opened(url: str, folder: Path) -> Iterator[None]:
+    """Open an address in the browser, where there is a screen for one. It is named a file, which nobody else
+    can read and which leads there, because the arguments of a process are shown to everybody.
+    """
+    if sys.platform != "darwin" and not any(os.environ.get(name) for name in SCREENS):
+        yield
+        return
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", dir=folder, suffix=".html") as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">omegad</a>'
+        )
+        file.flush()
+        threading.Thread(target=_open, args=(Path(file.name).as_uri(),), daemon=True).start()
+        yield
+
+
+def _open(address: str) -> None:
     with suppress(webbrowser.Error, OSError):
-        webbrowser.open(url)
+        webbrowser.open(address)
 
 
 def _print_token(paths: config.Paths) -> None:

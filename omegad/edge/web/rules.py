@@ -123,9 +123,10 @@ class Rules:
                 "this host is not served here",
                 f"ask for one of {', '.join(name.decode() for name in self._hosts)}",
             )
-        if not _is_own(asked, origin):
+        is_public = self._is_public(asked)
+        if not _is_own(asked, origin) and not (is_public and _is_opened(asked)):
             return ELSEWHERE
-        if not self.shows_token(asked) and not self._is_public(asked):
+        if not is_public and not self.shows_token(asked):
             return NO_TOKEN if self._is_served(asked.path) else NOT_SERVED
         lengths = [value for value in asked.values(b"content-length") if value.isdigit()]
         return TOO_LARGE if any(int(length[:20]) > BODY_BYTES_MAX for length in lengths) else None
@@ -148,6 +149,15 @@ def _is_own(asked: Asked, origin: bytes) -> bool:
     if sites := asked.values(b"sec-fetch-site"):
         return all(site in SAME_SITE for site in sites)
     return all(said == origin for said in asked.values(b"origin"))
+
+
+def _is_opened(asked: Asked) -> bool:
+    """Say whether a person follows a link to a page that fills a tab, of which the one that has the link
+    sees nothing.
+    """
+    return asked.values(b"sec-fetch-mode") == [b"navigate"] and asked.values(b"sec-fetch-dest") == [
+        b"document"
+    ]
 
 
 REQUEST_LINE = re.compile(rb"([A-Z]+) ([^ \r\n]+) HTTP/1\.[01]\r?\n")

@@ -74,6 +74,20 @@ def test_ones_own_page_and_programs_are_answered(site: Site, headers: dict[str, 
     assert site.ask("POST", "/rpc/system.ping", sent).status_code == 200
 
 
+def test_a_link_on_another_page_leads_to_the_frame_of_ours_and_to_nothing_else(site: Site) -> None:
+    """As the file does that the browser is opened with; no frame, image or script may do the same."""
+    tab = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert site.ask("GET", "/", {**tab, "authorization": None}).status_code == 200
+    for changed in (
+        {"sec-fetch-dest": "iframe"},
+        {"sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors"},
+        {"host": "evil.test"},
+    ):
+        assert site.ask("GET", "/", {**tab, **changed, "authorization": None}).status_code in {403, 421}
+    for verb, path in (("GET", "/memory"), ("POST", "/rpc/system.ping"), ("POST", "/")):
+        assert site.refusal(verb, path, headers=tab) == (403, "refused")
+
+
 @pytest.mark.parametrize(
     "shown",
     [None, "", "Bearer", "Bearer x", "Basic TOKEN", "TOKEN", "Bearer TOKENx", "Bearer OKEN", "Bearer tOKEN"],

@@ -5,7 +5,8 @@ import re
 import socket
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -33,9 +34,15 @@ def run(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def begun(home: Home, *words: str) -> subprocess.Popen[str]:
+@contextmanager
+def begun(home: Home, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a verb until the block ends."""
     command = [sys.executable, "-m", "omegad", *words]
-    return subprocess.Popen(command, env=home.environ, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, env=home.environ, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -72,11 +79,10 @@ def test_a_home_has_one_such_process_and_the_next_takes_its_place(tmp_path: Path
         with serving(home, "api") as site:
             assert site.call("system.ping")["ok"]
             port = free_port()
-            with begun(home, "gateway", "--http", str(port)) as gateway:
+            with begun(home, "gateway", "--http", str(port)):
                 until(lambda: listens(port))
                 until(lambda: not listens(site.port))
                 assert run(home, "gateway", "--token").stdout == f"{site.token}\n"
-                gateway.terminate()
 
 
 def test_the_page_has_a_token_of_its_own_which_is_in_no_request_and_no_file(tmp_path: Path) -> None:
@@ -96,6 +102,27 @@ def test_the_page_has_a_token_of_its_own_which_is_in_no_request_and_no_file(tmp_
             assert [path for path in held if opened[2].encode() in path.read_bytes()] == []
             page.terminate()
             assert page.wait(PATIENCE_S) == 0
+
+
+def test_the_browser_is_given_a_file_that_leads_to_the_page_because_arguments_are_public(
+    tmp_path: Path,
+) -> None:
+    given, browser = tmp_path / "given", tmp_path / "browser"
+    script = f'#!/bin/sh\n(printf "%s " "$1"; cat "${{1#file://}}") > {given}.new && mv {given}.new {given}\n'
+    browser.write_text(script, encoding="ascii")
+    browser.chmod(0o700)
+    with homes_in(tmp_path) as make:
+        home = make().start()
+        home.environ["BROWSER"] = f"{browser} %s"
+        with begun(home, "page") as page:
+            url = first_line(page)
+            until(given.exists)
+            address, _, text = given.read_text().partition(" ")
+            (file,) = home.path.glob("*.html")
+            assert address == file.as_uri()
+            assert file.stat().st_mode & 0o777 == 0o600
+            assert f"url={url}" in text
+        assert list(home.path.glob("*.html")) == []
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
