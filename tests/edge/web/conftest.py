@@ -3,7 +3,7 @@
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -28,10 +28,10 @@ class Site:
         self._client = httpx2.Client(base_url=f"http://{self.at}", timeout=PATIENCE_S)
 
     def ask(
-        self, verb: str, path: str, headers: dict[str, str | None] | None = None, **more: Any
+        self, verb: str, path: str, headers: Mapping[str, str | None] | None = None, **more: Any
     ) -> httpx2.Response:
         """Ask with the token, and other headers than usual."""
-        sent = {name: value for name, value in (self.own | (headers or {})).items() if value is not None}
+        sent = {name: value for name, value in {**self.own, **(headers or {})}.items() if value is not None}
         return self._client.request(verb, path, headers=sent, **more)
 
     def close(self) -> None:

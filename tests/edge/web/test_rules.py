@@ -50,9 +50,7 @@ def test_the_names_of_this_machine_are_served(site: Site, host: str) -> None:
     ids=str,
 )
 def test_a_page_of_another_site_is_answered_nothing(site: Site, headers: dict[str, str], path: str) -> None:
-    sent: dict[str, str | None] = {
-        name: value.replace("PORT", str(site.port)) for name, value in headers.items()
-    }
+    sent = {name: value.replace("PORT", str(site.port)) for name, value in headers.items()}
     for verb in ("GET", "POST", "OPTIONS"):
         assert site.refusal(verb, path, headers=sent) == (403, "refused")
 
@@ -68,9 +66,7 @@ def test_a_page_of_another_site_is_answered_nothing(site: Site, headers: dict[st
     ids=str,
 )
 def test_ones_own_page_and_programs_are_answered(site: Site, headers: dict[str, str]) -> None:
-    sent: dict[str, str | None] = {
-        name: value.replace("PORT", str(site.port)) for name, value in headers.items()
-    }
+    sent = {name: value.replace("PORT", str(site.port)) for name, value in headers.items()}
     assert site.ask("POST", "/rpc/system.ping", sent).status_code == 200
 
 
