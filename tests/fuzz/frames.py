@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 from tests.fuzz.values import TEXTS, Token, Values, written
 
@@ -127,10 +128,12 @@ class Frames:
         return self._line(self._mcp_request)
 
     def http(self, token: bytes, host: bytes) -> bytes:
-        """Return a request for the gateway, or what is nearly one."""
+        """Return a request for what speaks HTTP, or what is nearly one."""
         chance = self._chance
         if chance.random() < 0.3:
             return self._posted(token, host)
+        if chance.random() < 0.3:
+            return self._called(token, host)
         body = self.mcp() if chance.random() < 0.8 else b""
         headers = self._headers(token, host)
         kind = chance.random()
@@ -175,10 +178,12 @@ class Frames:
                 b"http://x/mcp",
                 b"*",
                 b"/mcp?" + b"a" * 9_000,
+                b"/memory?tags=a&tags=b&limit=2",
+                b"/openapi.json",
                 b"\xff",
                 b"/mcp\r\nX: y",
             ),
-            (12, 1, 1, 1, 1, 1, 1, 1),
+            (12, 1, 1, 1, 1, 1, 1, 1, 1, 1),
         )[0]
         version = chance.choices((b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0", b"HTTP/9", b""), (12, 2, 1, 1, 1))[0]
         end = chance.choices((b"\r\n", b"\n", b"\r"), (20, 1, 1))[0]
@@ -199,6 +204,26 @@ class Frames:
             b"POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n%s\r\nContent-Length: %d\r\n\r\n"
         )
         return head % (host, token, kinds, len(body)) + body
+
+    def _called(self, token: bytes, host: bytes) -> bytes:
+        """Return a call of a method, of which all but the head may be amiss."""
+        chance = self._chance
+        body = chance.choice(PARAMS) if chance.random() < 0.5 else written(self._values.anything(4))
+        method, said = quote(chance.choice(METHODS)).encode(), quote(body[:2_000]).encode()
+        line = chance.choice(
+            (
+                b"POST /rpc/" + method,
+                b"POST /memory/upsert",
+                b"GET /memory?text=" + said,
+                b"GET /memory?limit=" + said,
+                b"DELETE /memory/" + said,
+            )
+        )
+        kind = chance.choice((b"application/json", b"Application/JSON; charset=utf-8", b"text/plain"))
+        head = (
+            b"%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d"
+        )
+        return head % (line, host, token, kind, len(body)) + b"\r\n\r\n" + body
 
     def _headers(self, token: bytes, host: bytes) -> list[bytes]:
         pick = self._chance.choice

@@ -1,4 +1,4 @@
-"""Lets operations and frames loose on a daemon, with its gateway, and sees that every promise holds
+"""Lets operations and frames loose on a daemon, with what speaks HTTP for it, and sees that every promise holds
 meanwhile and after.
 """
 
@@ -82,7 +82,7 @@ class Figures(NamedTuple):
 
 
 class Fuzz:
-    """One home, its daemon and gateway through all of it, and what was found wrong."""
+    """One home, its daemon and what speaks HTTP through all of it, and what was found wrong."""
 
     def __init__(self, folder: Path, seed: str, tell: Callable[[str], None], model: str = "none") -> None:
         self._folder, self._seed, self._tell = folder, seed, tell
@@ -106,7 +106,7 @@ class Fuzz:
             pingers = {"daemon": Pinger(self.home.socket)}
             for pinger in pingers.values():
                 ended.callback(pinger.stop)
-            pids = {"daemon": self.home.process.pid, "gateway": self._gateway.pid}
+            pids = {"daemon": self.home.process.pid, "web": self._web.pid}
             if limits.operations:
                 self._phase(
                     "operations",
@@ -158,24 +158,25 @@ class Fuzz:
 
     @contextmanager
     def _served(self) -> Iterator[Places]:
-        """Start daemon and gateway, and end them."""
+        """Start daemon and what speaks HTTP, and end them."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         self.home.start()
-        command = [sys.executable, "-m", "omegad", "gateway"]
+        self.home.paths.config.write_text('web = ["page", "api", "mcp"]\n', encoding="utf-8")
+        command = [sys.executable, "-m", "omegad", "web"]
         told = subprocess.run(
             [*command, "--token"], env=self.home.environ, cwd=ROOT, capture_output=True, check=True, text=True
         ).stdout.strip()
         with self.home.output.open("ab") as output:
-            self._gateway = subprocess.Popen(
-                [*command, "--http", str(port)], env=self.home.environ, cwd=ROOT, stdout=output, stderr=output
+            self._web = subprocess.Popen(
+                [*command, "--port", str(port)], env=self.home.environ, cwd=ROOT, stdout=output, stderr=output
             )
         try:
-            until(lambda: _listens(port), lambda: f"the gateway does not listen: {self.home.printed()}")
+            until(lambda: _listens(port), lambda: f"what speaks HTTP does not listen: {self.home.printed()}")
             yield Places(str(self.home.socket), self.home.environ, port, told)
         finally:
-            self._gateway.terminate()
-            self._gateway.wait(PATIENCE_S)
+            self._web.terminate()
+            self._web.wait(PATIENCE_S)
             self.home.kill()
 
     async def _operate(self, number: int) -> tuple[int, Counter[str]]:
@@ -288,8 +289,8 @@ class Fuzz:
             self.home.check()
         except AssertionError as error:
             self.wrong.append(f"log and views do not verify: {error}")
-        if self._gateway.poll() is not None:
-            self.wrong.append(f"the gateway ended with {self._gateway.returncode}")
+        if self._web.poll() is not None:
+            self.wrong.append(f"what speaks HTTP ended with {self._web.returncode}")
 
     def _printed(self) -> None:
         """See that nothing was logged that is unsound."""

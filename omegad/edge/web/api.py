@@ -5,6 +5,7 @@ the table of methods.
 import re
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import cast
 from uuid import uuid4
 
@@ -16,11 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from omegad.edge.web import errors, openapi
-from omegad.edge.web.asking import CALL_S, Asking
+from omegad.edge.web.asking import CALL_S, FOLLOW, Asking
 from omegad.edge.web.openapi import (
     CLIENT,
     CLIENT_CHARACTERS,
-    FOLLOW,
     KEY,
     KEY_CHARACTERS,
     LINES,
@@ -35,8 +35,13 @@ from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import Fields
 
 HELLO = "system.hello"
-UPSERT = "upsert"
 LONG_S = 600.0  # for what tells of its progress on the socket
+
+BY_PATH = {
+    path: {one.verb: one for one in PATHS if one.path == path}
+    for path in dict.fromkeys(one.path for one in PATHS)
+}
+"""What each path does, by the verb of HTTP."""
 
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 WORDS: dict[str, object] = {"true": True, "false": False}
@@ -62,21 +67,15 @@ def routes() -> list[BaseRoute]:
         Route("/rpc/{method}", called, methods=["POST"]),
         *(
             Route(path, partial(_memory, verbs, table), methods=[verb.upper() for verb in verbs])
-            for path, verbs in _by_path().items()
+            for path, verbs in BY_PATH.items()
         ),
     ]
 
 
-def _by_path() -> dict[str, dict[str, openapi.Path]]:
-    found: dict[str, dict[str, openapi.Path]] = {}
-    for one in PATHS:
-        found.setdefault(one.path, {})[one.verb] = one
-    return found
-
-
 async def _memory(verbs: Mapping[str, openapi.Path], table: openapi.Table, request: Request) -> Response:
-    if request.path_params.get("memory_id") == UPSERT:  # a path of its own, and no memory's
-        raise HTTPException(405, headers={"Allow": "POST"})
+    own = BY_PATH.get(request.url.path, verbs)
+    if own is not verbs:  # a path of its own, and no memory's
+        raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(own).upper()})
     one = verbs[request.method.lower().replace("head", "get")]
     if one.verb == "post":
         return await _answer(request, one.method, table[one.method], await _body(request))

@@ -115,7 +115,11 @@ class Asking:
             await link.close()
 
     async def begin(self, **params: object) -> int:
-        """Return the position after which who asks `log.follow` for this is told; raises what it refuses."""
+        """Return the position after which who asks `log.follow` for this is told; raises what it refuses, and
+        `Overloaded` where too many are told already.
+        """
+        if self._followers >= FOLLOWERS_MAX:
+            raise Overloaded(f"{FOLLOWERS_MAX} follow the log already", hint="close some of them")
         after = params.pop("after", None)
         if params:
             raise Invalid(f"{FOLLOW}: there is no parameter {', '.join(map(repr, params))}")
@@ -128,13 +132,11 @@ class Asking:
 
     async def follow(self, **params: object) -> AsyncIterator[Json]:
         """Yield every event after a position, by default those to come, until the caller has enough;
-        raises what the daemon refuses, `NoDaemon` where it ends, and `Overloaded`.
+        raises what `begin` does, and `NoDaemon` where the daemon ends.
         """
-        if self._followers >= FOLLOWERS_MAX:
-            raise Overloaded(f"{FOLLOWERS_MAX} follow the log already", hint="close some of them")
+        after = await self.begin(**params)
         self._followers += 1
         try:
-            after = await self.begin(**params)
             async with AsyncClient(self._path, name=self.name) as client:
                 await client.notify(FOLLOW, after=after)
                 async for notification in client.notifications():

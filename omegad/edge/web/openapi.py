@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from omegad import __version__
+from omegad.edge.web.asking import FOLLOW
 from omegad.edge.web.errors import STATUSES
 from omegad.edge.web.rules import BODY_BYTES_MAX
 from omegad.runtime.json_types import Fields
@@ -15,7 +16,6 @@ CLIENT = "Omegad-Client"
 CLIENT_CHARACTERS = 200
 PRINTED = "^[!-~]+$"
 """What names in headers are made of."""
-FOLLOW = "log.follow"
 PROGRESS = "progress_token"
 REQUEST_ID = "request_id"
 LINES = "application/jsonl"

@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
+from tests.acceptance.conftest import PATIENCE_S, Home, homes, homes_in, until
 from tests.edge.mcp.conftest import Host, host
 
-__all__ = ["Host", "host"]
+__all__ = ["Host", "homes", "host"]
 
 
 class Site:

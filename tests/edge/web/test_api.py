@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import httpx2
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 
 from omegad.catalog.methods import SERVED
 from omegad.edge.web import openapi
+from omegad.edge.web.asking import FOLLOWERS_MAX
 from omegad.runtime.errors import OmegadError
-from tests.acceptance.conftest import PATIENCE_S
-from tests.edge.web.conftest import Site
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.edge.web.conftest import Site, serving
 
 UPSERT = {
     "content": "Releases are cut on Tuesdays",
@@ -161,18 +164,33 @@ def test_who_asks_is_in_the_log_by_the_name_that_it_gives(site: Site) -> None:
     ]
 
 
+def follow(site: Site, client: httpx2.Client, after: int) -> AbstractContextManager[httpx2.Response]:
+    return client.stream("POST", f"http://{site.at}/rpc/log.follow", json={"after": after})
+
+
 def test_the_log_is_followed_as_lines_until_its_reader_leaves(site: Site) -> None:
-    head = site.home.call("system.status")["log"]["head"]
-    url = f"http://{site.at}/rpc/log.follow"
-    with (
-        httpx2.Client(headers=site.own, timeout=PATIENCE_S) as client,
-        client.stream("POST", url, json={"after": head}) as answer,
-    ):
-        assert answer.headers["content-type"] == "application/jsonl"
-        site.call("memory.store", content="Followed: an ibis")
-        event = json.loads(next(answer.iter_lines()))
-    assert (event["position"], event["tag"].partition("@")[0]) == (head + 1, "memory.stored")
-    assert site.call("system.ping")["ok"]
+    status = site.home.call("system.status")
+    head, connections = status["log"]["head"], status["connections"]
+    with httpx2.Client(headers=site.own, timeout=PATIENCE_S) as client:
+        with follow(site, client, head) as answer:
+            assert answer.headers["content-type"] == "application/jsonl"
+            site.call("memory.store", content="Followed: an ibis")
+            event = json.loads(next(answer.iter_lines()))
+        assert (event["position"], event["tag"].partition("@")[0]) == (head + 1, "memory.stored")
+        with ExitStack() as stack:
+            for _ in range(FOLLOWERS_MAX):
+                stack.enter_context(follow(site, client, head))
+            assert site.refusal("POST", "/rpc/log.follow") == (429, "overloaded")
+    until(lambda: site.home.call("system.status")["connections"] <= connections)
+
+
+def test_it_ends_though_somebody_follows_the_log(homes: Callable[..., Home]) -> None:
+    home = homes().start()
+    with httpx2.Client(timeout=PATIENCE_S) as client:
+        with serving(home, "api") as site:
+            client.headers.update(site.own)
+            answer = follow(site, client, 0).__enter__()
+        assert answer.status_code == 200
 
 
 def test_the_document_has_every_route_and_what_each_takes_and_answers(document: Any) -> None:

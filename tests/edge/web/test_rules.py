@@ -2,13 +2,16 @@
 
 import http.client
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from omegad.edge.web.rules import BODY_BYTES_MAX, CONTENT_POLICY
+from tests.acceptance.conftest import PATIENCE_S
 from tests.edge.web.conftest import Site
 
 NOBODY = 65_534
@@ -222,3 +225,16 @@ def test_no_way_round_leads_to_what_needs_the_token(site: Site, path: str) -> No
     answer = connection.getresponse()
     assert answer.status in {401, 404}
     assert "memories" not in json.loads(answer.read())
+
+
+def test_who_sends_half_a_head_is_told_that_the_rest_did_not_come(site: Site) -> None:
+    """After ten seconds, though bytes go on coming."""
+    with socket.create_connection(("127.0.0.1", site.port), PATIENCE_S) as connection:
+        connection.sendall(f"GET /memory HTTP/1.1\r\nHost: {site.at}\r\nX: ".encode())
+        connection.settimeout(1.0)
+        answer = b""
+        while not answer:
+            connection.sendall(b"x")
+            with suppress(TimeoutError):
+                answer = connection.recv(65_536)
+    assert answer.startswith(b"HTTP/1.1 408 ")
