@@ -169,7 +169,7 @@ NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "ssl", "
 SPEAKING: dict[str, str] = {
     # path: with whom it speaks over a network; everything else is on this machine
     "omegad/edge/consult/exchange.py": "asks other models, in a process of its own",
-    "omegad/edge/mcp/http.py": "serves MCP on the loopback interface",
+    "omegad/edge/web/": "serves on the loopback interface",
     "omegad/embedding/install.py": "fetches a model where a person installs one",
 }
 
