@@ -11,7 +11,7 @@ import threading
 import time
 import webbrowser
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.util import find_spec
@@ -141,12 +141,12 @@ def _run(
     telemetry.configure(settings.log_level, instance.paths.gateway_log)
     share = descriptors.room(HTTP_DESCRIPTORS, RESERVED_DESCRIPTORS) / HTTP_DESCRIPTORS
     asking = Asking(instance.paths.socket, ensure, "omegad-web")
-    served = Web(listener, token, asking, [_part(name, asking) for name in names], share)
+    served = Web(listener, token, asking, [_part(name, asking, instance.environ) for name in names], share)
     gc.enable()
     anyio.run(served.run, idle_s)
 
 
-def _part(name: Name, asking: "Asking") -> "Part":
+def _part(name: Name, asking: "Asking", environ: Mapping[str, str]) -> "Part":
     """Return a part of what is served, of which no more is loaded than that."""
     from omegad.edge.web.serving import Part  # noqa: PLC0415
 
@@ -154,7 +154,7 @@ def _part(name: Name, asking: "Asking") -> "Part":
         case "mcp":
             from omegad.edge.web import tools  # noqa: PLC0415
 
-            return tools.part(asking)
+            return tools.part(asking, environ)
         case "api":
             from omegad.edge.web import api  # noqa: PLC0415
 

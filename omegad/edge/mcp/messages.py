@@ -129,10 +129,10 @@ def greeting() -> Fields:
     return json.loads(derived.read(derived.GREETING))  # type: ignore[no-any-return]
 
 
-def consulting() -> bytes:
-    """Return what config.toml says where it may say something of models to consult, else nothing."""
+def consulting(home: bytes) -> bytes:
+    """Return what config.toml of a *home* says where it may name models to consult, else nothing."""
     try:
-        with open(os.path.join(find_home(), b"config.toml"), "rb") as file:
+        with open(os.path.join(home, b"config.toml"), "rb") as file:
             configured = file.read()
     except OSError:
         return b""
@@ -143,7 +143,7 @@ def with_consulting(listed: Fields) -> Fields:
     """Return the list of the daemon's tools with those by which other models are consulted, if there are
     any.
     """
-    if not (configured := consulting()):
+    if not (configured := consulting(find_home())):
         return listed
     from omegad.edge.consult import offering  # noqa: PLC0415  few have models to consult
 

@@ -291,7 +291,7 @@ class Bridge:
     def _consult(self) -> None:
         """Begin those of the calls that other models are asked for, as it is configured now."""
         for own, call in list(self._waiting.items()):
-            if not call.params["name"].startswith(CONSULTED) or not (configured := consulting()):
+            if not call.params["name"].startswith(CONSULTED) or not (configured := consulting(find_home())):
                 continue
             from omegad.edge.consult import offering  # noqa: PLC0415  few have models to consult
 

@@ -3,21 +3,26 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
-from mcp import ClientSession
+from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
 
-from tests.acceptance.conftest import Home, until
+from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.edge.consult.conftest import KEY, Consulting
 from tests.edge.consult.provider import hangs, says
 from tests.edge.mcp.conftest import BRIDGE, Host, left_by, lines
+from tests.edge.web.conftest import listens
 
 INTRODUCED: tuple[dict[str, Any], ...] = (
     {
@@ -203,3 +208,44 @@ def command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
     except OSError:
         return ""
+
+
+async def test_over_http_the_same_tools_are_listed_and_called(host: Host, consulting: Consulting) -> None:
+    with gateway(host) as (url, headers):
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as asking,
+            Client(streamable_http_client(url, http_client=asking)) as client,
+        ):
+            assert {tool.name for tool in (await client.list_tools()).tools} >= CONSULTED
+            question = {"question": "One writer, or several?", "store": True}
+            answer = await client.call_tool("omega_consult_gpt", question)
+            assert (answer.is_error, len(consulting.provider.heard)) == (False, 1)
+            routed = await client.call_tool("omega_route", {"task": "debugging of Python"})
+            assert "gpt" in text_of(routed)
+            late = await client.call_tool("omega_consult", {"question": "?", "model": "none"})
+            assert "What to do: " in text_of(late)
+            (host.home.path / "config.toml").write_text("")
+            assert not {tool.name for tool in (await client.list_tools()).tools} & CONSULTED
+    (kept,) = host.home.call("memory.list", event_types=["decision"])["memories"]
+    assert host.home.call("memory.get", memory_id=kept["memory_id"])["source"] == "cross_model_consult"
+    assert consulting.files_with(KEY) == []
+
+
+def text_of(answer: CallToolResult) -> str:
+    return "\n".join(part.text for part in answer.content if isinstance(part, TextContent))
+
+
+@contextmanager
+def gateway(host: Host) -> Iterator[tuple[str, dict[str, str]]]:
+    """Serve MCP over HTTP; return where, and the headers that show the token."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "omegad", "gateway"]
+    token = subprocess.run([*command, "--token"], env=host.environ, capture_output=True, check=True).stdout
+    with subprocess.Popen([*command, "--http", str(port)], env=host.environ) as process:
+        try:
+            until(lambda: listens(port))
+            yield f"http://127.0.0.1:{port}/mcp", {"Authorization": f"Bearer {token.decode().strip()}"}
+        finally:
+            process.terminate()
+        assert process.wait(PATIENCE_S) == 0
