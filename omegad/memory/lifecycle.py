@@ -18,6 +18,7 @@ from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_
 from omegad.memory.events import (
     MemoryCountsCarried,
     MemoryDeleted,
+    MemoryDemoted,
     MemoryEdited,
     MemoryPromoted,
     MemoryRated,
@@ -80,6 +81,10 @@ class RateMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.rate"):
 
 class PromoteMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.promote"):
     """End a memory's probation."""
+
+
+class DemoteMemory(ChangeMemory, frozen=True, kw_only=True, tag="memory.demote"):
+    """Take back that a memory was promoted: it is on probation again, and has to prove itself."""
 
 
 class Deleted(Acknowledged, frozen=True, kw_only=True):
@@ -274,6 +279,16 @@ def promote(command: PromoteMemory, state: DecisionState, now_us: int) -> Decisi
     )
 
 
+def demote(command: DemoteMemory, state: DecisionState, now_us: int) -> Decision:
+    """Decide that a promotion is taken back; one that is on probation stays as it is. Raises `NotFound`, and
+    `Refused` for a memory that is hidden.
+    """
+    memory = findable(state, command.memory_id, now_us)
+    if memory.probation:
+        return Decision(answer=Acknowledged(position=memory.changed_at))
+    return _decided(memory, MemoryDemoted(memory_id=command.memory_id, reason=command.reason or "by hand"))
+
+
 def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int) -> None:
     holder = state[Memories].holder(key, now_us)
     if holder is not None and holder.memory_id != memory.memory_id:
@@ -397,6 +412,12 @@ METHODS = (
         decide=promote,
         verb=Verb(says="promoted {memory_id}; it is {status}"),
         tool=AgentTool("omega_memory promote", by="memory.done"),
+    ),
+    CommandMethod(
+        params=DemoteMemory,
+        answer=Acknowledged,
+        decide=demote,
+        verb=Verb(says="{memory_id} is on probation again"),
     ),
     CommandMethod(
         params=CarryOver,
