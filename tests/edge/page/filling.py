@@ -20,7 +20,8 @@ from omegad.client import Client
 from omegad.runtime.errors import OmegadError
 from tests.week.run import MovedHome
 
-HOSTS = ("claude-code", "codex", "cursor")
+HOSTS = ("claude-code", "codex", "gemini")
+OF_GEMINI = {"UserPromptSubmit": "BeforeAgent", "PostToolUse": "AfterTool", "Stop": "AfterAgent"}
 OF_A_SESSION = 9
 DAY_S = 86_400
 HOSTILE = (
@@ -92,15 +93,16 @@ class Filling:
 
     def fill(self, made: list[Commit], days: float) -> None:
         """Tell of all commits, the last of which was made a little while ago."""
-        now, first, last = time.time() - 900, made[0].at, made[-1].at
-        share = days * DAY_S / max(1, last - first)
+        now = time.time() - 900
+        each = days * DAY_S / len(made)
+        places = {commit.sha: now - (len(made) - 1 - place) * each for place, commit in enumerate(made)}
         self.at(now - days * DAY_S - 3_600)
         self._home.start()
         try:
             with self._home.client("filling", timeout_s=60) as self._client:
                 theses = self._theses()
                 for number, group in enumerate(grouped(made)):
-                    self._session(number, group, lambda at: now - (last - at) * share, theses)
+                    self._session(number, group, places, theses)
                 self._evolve()
                 self._work()
                 self._others()
@@ -125,20 +127,18 @@ class Filling:
             self.call("thesis.predict", thesis_id=found[-1], probability=probability, due=due)
         return found
 
-    def _session(self, number: int, group: list[Commit], moved: Any, theses: list[str]) -> None:
+    def _session(self, number: int, group: list[Commit], places: dict[str, float], theses: list[str]) -> None:
         host, choose = HOSTS[number % 3], self._random.random
         session_id = f"{host}-{group[0].sha[:8]}"
         known = {"session_id": session_id, "cwd": f"/src/{self._project}"}
 
         def hook(event: str, **payload: Any) -> None:
-            self.call(
-                "hook.dispatch", event=event, host=host, payload={"hook_event_name": event, **known, **payload}
-            )
+            self._hook(host, event, known | payload)
 
-        self.at(moved(group[0].at))
+        self.at(places[group[0].sha] - 60)
         hook("SessionStart", source="startup", model=("opus", "gpt-5", "sonnet")[number % 3])
         for place, commit in enumerate(group):
-            self.at(moved(commit.at))
+            self.at(places[commit.sha])
             hook("UserPromptSubmit", prompt=f"{commit.subject}. {commit.body[:300]}")
             for file in commit.files:
                 hook(
@@ -150,7 +150,7 @@ class Filling:
                 )
             failed = choose() < 0.25
             hook(
-                "PostToolUseFailure" if failed else "PostToolUse",
+                "PostToolUseFailure" if failed and host == "claude-code" else "PostToolUse",
                 tool_name="Bash",
                 tool_use_id=f"{commit.sha[:6]}run",
                 tool_input={"command": "python -m pytest -q"},
@@ -173,6 +173,10 @@ class Filling:
         hook("Stop", last_assistant_message=f"Done: {group[-1].subject}.")
         if number % 5 != 4 or host != "codex":
             hook("SessionEnd", reason="other")
+
+    def _hook(self, host: str, event: str, payload: dict[str, Any]) -> None:
+        fired = OF_GEMINI.get(event, event) if host == "gemini" else event
+        self.call("hook.dispatch", event=fired, host=host, payload={"hook_event_name": fired, **payload})
 
     def _judge(self, memory_id: str, commit: Commit, place: int, session_id: str, theses: list[str]) -> None:
         choose = self._random.random
@@ -224,7 +228,7 @@ class Filling:
                 ("SessionStart", {"source": "startup", "model": "opus"}),
                 ("UserPromptSubmit", {"prompt": f"Please look at {doing}, and say what it needs"}),
             ):
-                self.call("hook.dispatch", event=event, host=host, payload={"hook_event_name": event, **known, **payload})
+                self._hook(host, event, known | payload)
             self.call("claim.files", session_id=session_id, paths=[f"{folder}/{doing.split()[-1]}.py"], intent=doing)
             self.call("intent.announce", session_id=session_id, text=f"change {doing}", project=self._project)
             self.call("memory.query", text=doing, project=self._project, asked_in=session_id)
@@ -233,7 +237,7 @@ class Filling:
         first = self.call("task.create", title="Write down how a release is made", project=self._project, priority=3)
         self.call("task.create", title="Cut the release", project=self._project, depends_on=[first["task_id"]])
         self.call("message.send", text="The schema changes tonight; finish what writes to it", to_project=self._project, session_id="codex-now")
-        self.call("message.send", text="Please take the exporter's tests over", to_session="cursor-now", session_id="claude-code-now")
+        self.call("message.send", text="Please take the exporter's tests over", to_session="gemini-now", session_id="claude-code-now")
 
     def _others(self) -> None:
         """Store a little for other projects, and what a careful reader would not want run."""

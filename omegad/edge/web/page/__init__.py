@@ -1,18 +1,134 @@
-"""The page: what is remembered, for people who look at it in a browser."""
+"""The page: where people see what their agents remember. A static shell without data, whose one script fetches
+fragments of HTML with the token that it was opened with; each is there as JSON, too.
 
+`/` and `/page/…` are the shell at every address that a page has, `/static/…` its script and style. What says
+anything is at `/data/…`, and asks for the token.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
-from starlette.routing import BaseRoute, Route
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
-PUBLIC = frozenset({"/"})
-"""The paths that need no token: they show nothing of what is remembered."""
+from omegad.edge.web.page import changing, memory, now, review, search, showing, theses, timeline, work
+from omegad.edge.web.page.asked import Asking, Query
+from omegad.runtime.errors import Invalid, NotFound, OmegadError
+from omegad.runtime.json_types import Json
+
+PUBLIC = frozenset({"/", "/page/", "/static/"})
+"""What is served without a token: `/`, and what is below the others."""
+UNHEARD = frozenset({"memory.read"})
+"""Events that the live list leaves out: the page itself makes them by looking."""
+STATUSES = {"not_found": 404, "invalid": 400, "refused": 409, "conflict": 409}
+UNAVAILABLE = 503
+
+Handler = Callable[[Asking], Awaitable[Mapping[str, object]]]
 
 
-def routes(may_write: bool) -> list[BaseRoute]:  # noqa: FBT001
-    """Return what the page is made of; some of it changes something where it *may_write*."""
-    del may_write
+class Page(NamedTuple):
+    """A page: its title, what it asks and shows, and the template, which has its name."""
 
-    async def shell(_request: Request) -> HTMLResponse:
-        return HTMLResponse("<!doctype html><title>omegad</title>")
+    title: str
+    handler: Handler
 
-    return [Route("/", shell)]
+
+async def query(ask: Asking) -> Mapping[str, object]:
+    """Ask one method by itself, and show what it answers. Raises `Invalid`."""
+    try:
+        params = msgspec.json.decode(ask.given.get("params") or "{}", type=dict[str, object])
+    except msgspec.DecodeError as error:
+        raise Invalid("params is a JSON object", hint="change the address") from error
+    answer = await ask(ask.given.get("method", ""), **params)
+    return {"answer": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()}
+
+
+PAGES = {
+    "now": Page("Now", now.page),
+    "search": Page("Search", search.page),
+    "memory": Page("Memory", memory.page),
+    "timeline": Page("Timeline", timeline.page),
+    "session": Page("Session", timeline.session),
+    "theses": Page("Theses", theses.page),
+    "thesis": Page("Thesis", theses.thesis),
+    "review": Page("Review", review.page),
+    "work": Page("Work", work.page),
+    "query": Page("Query", query),
+}
+
+
+def routes(may_write: bool) -> list[BaseRoute]:  # noqa: FBT001  the contract with who serves it
+    """Return the page's routes; those that change something only where *may_write*.
+
+    Each asks by `request.app.state.ask(method, **params)`, and hears of events by
+    `request.app.state.follow(after=…)`.
+    """
+    found: list[BaseRoute] = [
+        Route("/", shell),
+        Route("/page/{path:path}", shell),
+        Mount("/static", StaticFiles(directory=showing.PLACE / "static")),
+        Route("/data/events", events),
+        Route("/data/{name}", partial(data, may_write)),
+        Route("/data/{name}/{id:path}", partial(data, may_write)),
+    ]
+    return [Route("/data/do", changing.do, methods=["POST"]), *found] if may_write else found
+
+
+async def shell(_request: Request) -> Response:
+    """Return the shell, which is the same at every address."""
+    return HTMLResponse(showing.fragment("shell", {}))
+
+
+async def data(may_write: bool, request: Request) -> Response:  # noqa: FBT001  bound by its place
+    """Return a page's fragment or, where its address ends in .json, what was asked and answered."""
+    path = request.url.path.removeprefix("/data/")
+    is_json = path.endswith(".json")
+    name, _, what = path.removesuffix(".json").partition("/")
+    ask = Asking(request.app.state.ask, {**request.query_params, "id": what})
+    try:
+        if name not in PAGES:
+            raise NotFound("there is no such page", hint="the pages are: " + ", ".join(PAGES))
+        shown = await PAGES[name].handler(ask)
+    except OmegadError as error:
+        if is_json:
+            raise
+        page = showing.fragment("error", {"error": error, "asked": ask.asked, "address": "", "title": "Error"})
+        return HTMLResponse(page, STATUSES.get(error.kind, UNAVAILABLE))
+    if is_json:
+        return Response(in_json(ask.asked), media_type="application/json")
+    values = {
+        "title": PAGES[name].title,
+        "page": name,
+        "may_write": may_write,
+        "asked": ask.asked,
+        "given": defaultdict(str, ask.given),
+        "address": f"{path}.json" + (f"?{request.url.query}" if request.url.query else ""),
+    }
+    return HTMLResponse(showing.fragment(name, {**values, **shown}))
+
+
+def in_json(asked: list[tuple[Query, Json]]) -> bytes:
+    """Return what was asked and answered."""
+    told = [
+        {"method": one.method, "params": one.params, "command": one.command, "answer": answer}
+        for one, answer in asked
+    ]
+    return msgspec.json.encode({"asked": told})
+
+
+async def events(request: Request) -> Response:
+    """Return a line of JSON for each event after a position, as it comes: its position, and its HTML."""
+    after = Asking(request.app.state.ask, request.query_params).number("after", 1, 2**62)
+
+    async def lines() -> AsyncIterator[bytes]:
+        async for event in request.app.state.follow(after=after):
+            if event["tag"].partition("@")[0] not in UNHEARD:
+                html = showing.fragment("event", {"event": now.told(event)})
+                yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")

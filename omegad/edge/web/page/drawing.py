@@ -1,0 +1,183 @@
+"""Pictures as numbers that templates draw: what is around a memory, a belief over time, a calibration curve.
+The same answers give the same picture.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from omegad.edge.web.page.showing import title
+from omegad.runtime.json_types import Json
+
+WIDTH, HEIGHT = 1_080, 620
+BOX, LINE = 168, 24
+NAME_CHARACTERS = 24
+ROUNDS = 160
+SEED = 4
+
+
+class Node(NamedTuple):
+    """A memory in the picture: where its box is, what stands in it, and what it is."""
+
+    memory_id: str
+    name: str
+    content: str
+    event_type: str
+    status: str
+    hop: int
+    x: float
+    y: float
+
+
+class Line(NamedTuple):
+    """An edge in the picture."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    edge_type: str
+    weight: float
+
+
+class Picture(NamedTuple):
+    """What is drawn, and of how many memories."""
+
+    nodes: Sequence[Node]
+    lines: Sequence[Line]
+    of: int
+    width: int
+    height: int
+    box: int
+    line: int
+
+
+def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Picture:
+    """Lay out the memories around one, which is the first: the nearest, and of these the best connected, as
+    many as *most*. Takes about a tenth of a second for 60, and a thread of its own is right for it.
+    """
+    import numpy as np  # noqa: PLC0415  which no other page needs
+
+    degree = Counter(end for edge in edges for end in (edge["source_id"], edge["target_id"]))
+    order = sorted(nodes, key=lambda one: (one["hop"], -degree[one["memory_id"]], one["memory_id"]))[:most]
+    place = {one["memory_id"]: number for number, one in enumerate(order)}
+    drawn = [one for one in edges if one["source_id"] in place and one["target_id"] in place]
+    count = len(order)
+    height = max(220, min(1_500, HEIGHT * count // 40))
+    random = np.random.default_rng(SEED)
+    angle = np.arange(count) * 2.399963
+    reach = np.array([0.0, 0.45, 0.95])[[min(one["hop"], 2) for one in order]] + random.normal(0, 0.02, count)
+    at = np.stack([np.cos(angle) * reach * WIDTH / 2, np.sin(angle) * reach * height / 2], axis=1)
+    ends = np.array([(place[one["source_id"]], place[one["target_id"]]) for one in drawn]).reshape(-1, 2)
+    for cooled in np.linspace(1.0, 0.05, ROUNDS):
+        push = _pushed(at, np)
+        if len(ends):
+            along = at[ends[:, 1]] - at[ends[:, 0]]
+            pull = along * 0.02
+            np.add.at(push, ends[:, 0], pull)
+            np.add.at(push, ends[:, 1], -pull)
+        push[0] = 0.0
+        at += np.clip(push, -30, 30) * cooled
+        at[0] = 0.0
+        at[:, 0] = np.clip(at[:, 0], -(WIDTH - BOX) / 2 + 4, (WIDTH - BOX) / 2 - 4)
+        at[:, 1] = np.clip(at[:, 1], -(height - LINE) / 2 + 4, (height - LINE) / 2 - 4)
+    at = np.round(at + np.array([WIDTH / 2, height / 2]), 1)
+    return Picture(
+        nodes=[
+            Node(
+                one["memory_id"],
+                title(one["content"], NAME_CHARACTERS),
+                title(one["content"], 200),
+                one["event_type"],
+                one["status"],
+                one["hop"],
+                *map(float, at[number]),
+            )
+            for number, one in enumerate(order)
+        ],
+        lines=[
+            Line(*map(float, (*at[one], *at[other])), edge["edge_type"], edge["weight"])
+            for (one, other), edge in zip(ends.tolist(), drawn, strict=True)
+        ],
+        of=len(nodes),
+        width=WIDTH,
+        height=height,
+        box=BOX,
+        line=LINE,
+    )
+
+
+def _pushed(at, np):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return how boxes push each other, most where they lie upon each other."""
+    apart = at[:, None, :] - at[None, :, :]
+    scaled = apart / np.array([BOX + 16.0, LINE + 16.0])
+    far = np.maximum(np.sqrt((scaled**2).sum(axis=2)), 0.05)
+    np.fill_diagonal(far, 9.0)
+    force = np.where(far < 1.2, (1.2 - far) * 40, 0.9 / far**2)
+    return (scaled / far[:, :, None] * force[:, :, None]).sum(axis=1)
+
+
+class Mark(NamedTuple):
+    """A step of a belief: where it stands, and what happened there."""
+
+    x: float
+    y: float
+    side: str
+    told: str
+
+
+class Belief(NamedTuple):
+    """A step line: the points of a polyline, its marks, the height of one half, and the first and last day."""
+
+    points: str
+    marks: Sequence[Mark]
+    width: int
+    height: int
+    left: int
+    top: int
+    half: float
+    first: str
+    last: str
+    values: Sequence[tuple[float, str]]
+
+
+def belief(history: Sequence[Json], width: int, height: int) -> Belief:
+    """Draw how strongly a thesis was believed over time: a confidence holds until the next event."""
+    left, top, bottom = (34, 10, 24) if height > 100 else (0, 6, 6)  # noqa: PLR2004  room for words at the axes
+    times = [datetime.fromisoformat(one["at"]).timestamp() for one in history]
+    first, last = times[0], max(times[-1], times[0] + 1)
+    span = width - left - 8
+
+    def x(at: float) -> float:
+        return round(left + (at - first) / (last - first) * span, 1)
+
+    def y(confidence: float) -> float:
+        return round(top + (1 - confidence) * (height - top - bottom), 1)
+
+    points, marks = list[str](), list[Mark]()
+    for at, one in zip(times, history, strict=True):
+        points += [f"{x(at)},{y(one['before'])}", f"{x(at)},{y(one['confidence'])}"]
+        counts = f"{one['for_count']} for, {one['against_count']} against"
+        told = f"{one['at'][:16].replace('T', ' ')}: {one['what']}, {one['confidence']:.2f} ({counts})"
+        marks.append(Mark(x(at), y(one["confidence"]), one["side"] or one["what"], told))
+    points.append(f"{width - 8 + 4},{y(history[-1]['confidence'])}")
+    values = [(y(value), f"{value:g}") for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    days = history[0]["at"][:10], history[-1]["at"][:10]
+    return Belief(" ".join(points[1:]), marks, width, height, left, top, y(0.5), *days, values)
+
+
+def reliability(curve: Sequence[Json], side: int = 140) -> Sequence[tuple[float, float, float, str]]:
+    """Return where each tenth of a calibration stands (x, y, radius, words): on the diagonal where what was
+    said came true as often as said.
+    """
+    most = max((one["n"] for one in curve), default=1)
+    return [
+        (
+            round(one["said"] * side, 1),
+            round((1 - one["came_true"]) * side, 1),
+            round(2 + 5 * (one["n"] / most) ** 0.5, 1),
+            f"said {one['said']:.2f}, came true {one['came_true']:.2f}, n = {one['n']}",
+        )
+        for one in curve
+    ]
