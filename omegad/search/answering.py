@@ -87,6 +87,7 @@ async def finish(
         results=matches.results,
         abstained=not matches.results,
         confidence=matches.confidence,
+        floor=fitted().floor,
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
         query_id=uuid7(services.clock) if query.as_of is None else "",

@@ -64,6 +64,13 @@ SELECT * FROM (
 ) WHERE position > :after ORDER BY position LIMIT :limit
 """
 
+_UNTOLD = """
+SELECT min(at), max(at), coalesce(sum(is_stored), 0), coalesce(sum(returned), 0) FROM (
+    SELECT created_at AS at, 1 AS is_stored, 0 AS returned FROM memories WHERE session_id = ?1
+    UNION ALL SELECT at, 0, returned FROM retrieval_queries WHERE session_id = ?1
+)
+"""
+
 
 class ListSessions(Query, frozen=True, kw_only=True, tag="session.list"):
     """List the sessions of agents, open or over, the one heard of last first, with what each was shown and
@@ -169,10 +176,21 @@ def _read(connection: Connection, condition: str, values: dict[str, object]) -> 
     return [Session(**one | {"last_seen": rfc3339(one["last_seen"])}) for one in told]
 
 
+def _untold(connection: Connection, session_id: str) -> list[Session]:
+    """Return a session that memories or queries name, and of which no host has told."""
+    row = connection.execute(_UNTOLD, (session_id,)).fetchone()
+    if row[0] is None:
+        return []
+    nothing = dict.fromkeys(("project", "folder", "model", "ended_at", "end_reason"))
+    counts = dict.fromkeys(("prompts", "turns", "tool_calls", "failed", "shown_tokens"), 0)
+    told = dict(zip(("started_at", "last_seen", "stored", "shown"), row, strict=True))
+    return [Session(session_id=session_id, host="", **(nothing | counts | told))]
+
+
 def get_session(connection: Connection, query: GetSession, moment: Moment) -> WholeSession:
     """Read one session; raises `NotFound`."""
     known = {"session_id": query.session_id, "last_of_each": False, "limit": 1}
-    found = _read(connection, "session_id = :session_id", known)
+    found = _read(connection, "session_id = :session_id", known) or _untold(connection, query.session_id)
     if not found:
         moment.require_current("there is no such session")
         raise NotFound(f"there is no session {query.session_id[:80]}", hint="session.list names them")

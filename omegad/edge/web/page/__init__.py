@@ -23,8 +23,6 @@ from omegad.runtime.json_types import Json
 
 PUBLIC = frozenset({"/", "/page/", "/static/"})
 """What is served without a token: `/`, and what is below the others."""
-UNHEARD = frozenset({"memory.read"})
-"""Events that the live list leaves out: the page itself makes them by looking."""
 STATUSES = {"not_found": 404, "invalid": 400, "refused": 409, "conflict": 409}
 UNAVAILABLE = 503
 
@@ -127,7 +125,7 @@ async def events(request: Request) -> Response:
 
     async def lines() -> AsyncIterator[bytes]:
         async for event in request.app.state.follow(after=after):
-            if event["tag"].partition("@")[0] not in UNHEARD:
+            if now.is_heard(event):
                 html = showing.fragment("event", {"event": now.told(event)})
                 yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
 

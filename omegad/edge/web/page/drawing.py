@@ -64,7 +64,7 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Pi
     place = {one["memory_id"]: number for number, one in enumerate(order)}
     drawn = [one for one in edges if one["source_id"] in place and one["target_id"] in place]
     count = len(order)
-    height = max(220, min(1_500, HEIGHT * count // 40))
+    height = max(120, min(1_500, HEIGHT * count // 40))
     random = np.random.default_rng(SEED)
     angle = np.arange(count) * 2.399963
     reach = np.array([0.0, 0.45, 0.95])[[min(one["hop"], 2) for one in order]] + random.normal(0, 0.02, count)

@@ -13,6 +13,9 @@ EVENTS_MAX = 40
 TEXTS = ("content", "statement", "prompt", "title", "text", "message", "tool_name", "subject", "reason", "method")
 """Fields of an event that say what it is about, the most telling first."""
 OF_MEMORY = "mem-"
+READS = "memory.read@"
+OWN = "omegad-web"
+"""What the page is called at the daemon."""
 
 
 class Check(NamedTuple):
@@ -30,7 +33,7 @@ async def page(ask: Asking) -> Mapping[str, object]:
     )
     head = status["log"]["head"]
     log = await ask("log.read", after=max(0, head - 3 * EVENTS_MAX), limit=3 * EVENTS_MAX)
-    heard = [told(event) for event in log["events"] if not event["tag"].startswith("memory.read@")]
+    heard = [told(event) for event in log["events"] if is_heard(event)]
     checks = [*checked(status), *stopped(today)]
     return {
         "status": status,
@@ -81,6 +84,11 @@ def stopped(today: Json) -> Iterator[Check]:
     for one in today["waiting"]:
         if one["command"] == "omegad doctor":
             yield Check(is_well=False, text=one["text"], query=Query("upkeep.today", {}))
+
+
+def is_heard(event: Json) -> bool:
+    """Say whether the list shows an event; what the page makes by looking is left out."""
+    return not event["tag"].startswith(READS) and (event["client"] != OWN or not event["tag"].startswith("tool.called@"))
 
 
 def told(event: Json) -> Mapping[str, object]:

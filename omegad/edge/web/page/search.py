@@ -1,6 +1,7 @@
 """Search: a box, what each result's score is made of, and how it was answered at an earlier moment."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from omegad.edge.web.page.asked import Asking
@@ -45,17 +46,12 @@ async def page(ask: Asking) -> Mapping[str, object]:
             event_types=[kind] if kind else None,
             as_of=int(as_of) if as_of and as_of.isdigit() else as_of,
         )
-    floor = 0.0
-    if found is not None and found["abstained"]:
-        # Costs numpy, which nobody needs who is answered
-        from omegad.search.model import fitted  # noqa: PLC0415
-
-        floor = fitted().floor
     results = found["results"] if found else []
+    steps = [step for one in results for step in running(one)]
+    scale = BARS / ((max(steps) - min(steps)) or 1.0) if steps else 1.0, min(steps, default=0.0)
     return {
         "found": found,
-        "floor": floor,
-        "bars": {one["memory_id"]: bars(one) for one in results},
+        "bars": {one["memory_id"]: bars(one, scale) for one in results},
         "days": days,
         "head": head,
         "as_of": int(as_of) if as_of and as_of.isdigit() else None,
@@ -65,22 +61,28 @@ async def page(ask: Asking) -> Mapping[str, object]:
     }
 
 
-def bars(result: Json) -> Sequence[Bar]:
-    """Return a result's stages, the greatest first, each beginning where the one before ends, so that the
-    last ends at the score.
-    """
+def running(result: Json) -> Sequence[float]:
+    """Return what a result's stages come to, one after the other, from 0 to its score."""
+    return [0.0, *accumulate(share for _, share in told(result))]
+
+
+def told(result: Json) -> Sequence[tuple[str, float]]:
+    """Return a result's stages that say something, the greatest first, and the others together."""
     stages = sorted(result["explanation"]["stages"].items(), key=lambda stage: -abs(stage[1]))
-    told = [one for one in stages if abs(one[1]) >= LEAST]
-    rest = result["score"] - sum(share for _, share in told)
-    if abs(rest) >= LEAST / 10:
-        told.append(("others", rest))
-    ends, at = [0.0], 0.0
-    for _, share in told:
-        at += share
-        ends.append(at)
-    low, high = min(ends), max(*ends, 1e-9)
-    scale = BARS / (high - low)
+    named = [one for one in stages if abs(one[1]) >= LEAST]
+    rest = result["score"] - sum(share for _, share in named)
+    return [*named, ("others", rest)] if abs(rest) >= LEAST / 10 else named
+
+
+def bars(result: Json, scale: tuple[float, float]) -> Sequence[Bar]:
+    """Return the bars of a result's stages, each of which begins where the one before ends, and last that of
+    their sum, the score. *scale* is how long 1 is, and where the picture begins.
+    """
+    long, low = scale
+    ends = running(result)
+    parts = [(*one, *sorted(pair)) for one, pair in zip(told(result), pairwise(ends), strict=True)]
+    parts.append(("sum", result["score"], *sorted((0.0, ends[-1]))))
     return [
-        Bar(name, share, round((min(before, after) - low) * scale, 1), round(max(abs(share) * scale, 1), 1), place * ROW)
-        for place, ((name, share), before, after) in enumerate(zip(told, ends, ends[1:], strict=False))
+        Bar(name, share, round((begin - low) * long, 1), round(max((end - begin) * long, 1), 1), place * ROW)
+        for place, (name, share, begin, end) in enumerate(parts)
     ]

@@ -27,6 +27,9 @@ _UNSEEN = re.compile(
 )
 
 
+_GIVEN = re.compile(r'\{"(?:command|file_path|path|pattern|query|url)":"([^"\\]*)"\}')
+
+
 def visible(value: object) -> object:
     """Return what a template puts out, with what is unseen in it spelt out; nothing for None."""
     if value is None:
@@ -45,6 +48,14 @@ def short(text: object, characters: int = 160) -> str:
 def title(text: object, characters: int = 120) -> str:
     """Return the first line of a text, shortened."""
     return short(str(text or "").lstrip()[: 4 * characters].partition("\n")[0], characters)
+
+
+def rest(text: str, characters: int) -> str:
+    """Return what a text says beyond the title that is so long: its other lines, or all of it where the title
+    is cut.
+    """
+    first, _, others = text.lstrip().partition("\n")
+    return text if len(first) > characters else others.strip()
 
 
 def ago(moment: str) -> str:
@@ -71,6 +82,13 @@ def day(moment: str) -> str:
     return datetime.fromisoformat(moment[:10]).strftime("%A, %-d %B %Y")
 
 
+def call(text: str) -> str:
+    """Return what a tool was given as people would say it: its command or file, where it names one alone."""
+    said, arrow, result = text.partition(" → ")
+    found = _GIVEN.fullmatch(said)
+    return f"{found[1]}{arrow}{result}" if found else text
+
+
 def unseen_names(text: str) -> str:
     """Return which unseen characters a text has, in words; nothing where it has none."""
     found = dict.fromkeys(_UNSEEN.findall(text))
@@ -93,11 +111,13 @@ def templates() -> Environment:
     known.filters |= {
         "short": short,
         "title": title,
+        "rest": rest,
         "ago": ago,
         "clock": clock,
         "day": day,
         "size": printing.size,
         "duration": printing.duration,
+        "call": call,
         "unseen_names": unseen_names,
     }
     known.globals["q"] = lambda method, **params: Query(method, params)

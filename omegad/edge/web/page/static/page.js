@@ -74,7 +74,7 @@ function put(fragment, quietly) {
   main.replaceChildren(document.adoptNode(page));
   document.title = `${page.dataset.title} – omegad`;
   const of = { session: "timeline", thesis: "theses", query: "", memory: "memory" };
-  const name = [...page.classList].find((one) => one !== "page");
+  const name = page.dataset.page;
   for (const link of $$("header nav a")) {
     const is = link.pathname === `/page/${of[name] ?? name}`;
     if (is) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
