@@ -121,7 +121,7 @@ def in_json(asked: list[tuple[Query, Json]]) -> bytes:
 
 async def events(request: Request) -> Response:
     """Return a line of JSON for each event after a position, as it comes: its position, and its HTML."""
-    after = Asking(request.app.state.ask, request.query_params).number("after", 1, 2**62)
+    after = Asking(request.app.state.ask, request.query_params).number("after", 0, 2**62, least=0)
 
     async def lines() -> AsyncIterator[bytes]:
         async for event in request.app.state.follow(after=after):

@@ -1,7 +1,9 @@
 """What a page asks of the daemon, so that each number can say by which query it came."""
 
+import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -9,9 +11,11 @@ import msgspec
 
 from omegad.edge.cli.arguments import SINGULAR, methods
 from omegad.requests.verb import Verb, of
-from omegad.runtime.errors import Invalid, Refused
+from omegad.runtime.errors import Invalid, Overloaded, Refused
 from omegad.runtime.json_types import Json
 
+WAITS_S = (0.1, 0.2, 0.4)
+"""Between one try and the next of what too many ask at once."""
 Ask = Callable[..., Awaitable[Json]]
 
 READS = frozenset(
@@ -81,7 +85,13 @@ class Asking:
         told = {name: value for name, value in params.items() if value not in (None, "", ())}
         place = len(self.asked)
         self.asked.append((Query(method, told), None))
-        answer = await self._ask(method, **told)
+        for wait_s in WAITS_S:
+            with suppress(Overloaded):
+                answer = await self._ask(method, **told)
+                break
+            await asyncio.sleep(wait_s)
+        else:
+            answer = await self._ask(method, **told)
         self.asked[place] = (Query(method, told), answer)
         return answer
 
@@ -89,9 +99,9 @@ class Asking:
         """Return a parameter of the page, None where it is not given or empty."""
         return self.given.get(name, "").strip() or None
 
-    def number(self, name: str, default: int, most: int) -> int:
-        """Return a parameter that is a number from 1 on. Raises `Invalid`."""
+    def number(self, name: str, default: int, most: int, least: int = 1) -> int:
+        """Return a parameter that is a number, a default where it is not given. Raises `Invalid`."""
         said = self.given.get(name) or str(default)
-        if not said.isascii() or not said.isdigit() or not 1 <= int(said[:18]) <= most:
-            raise Invalid(f"{name} is a number from 1 to {most:,}", hint="change the address")
+        if not said.isascii() or not said.isdigit() or not least <= int(said[:19]) <= most:
+            raise Invalid(f"{name} is a number from {least} to {most:,}", hint="change the address")
         return int(said)

@@ -13,17 +13,17 @@ SAME_FROM = 0.9
 """Memories at least so near to each other may be meant to take each other's place."""
 APART = 0.5
 """The weight that an edge has once somebody says that both ends hold."""
-PROBATION = """
-SELECT node_id, source, event_type, project, created_at, substr(content, 1, 400) AS content FROM memories
-WHERE on_probation = 1 AND status = 'active' AND expires_us IS NULL ORDER BY id DESC
-"""
-NEARLY = f"""
-SELECT n.node_id AS newer, substr(n.content, 1, 400) AS says, o.node_id AS older, substr(o.content, 1, 400) AS said,
-  e.weight, e.source_id, e.target_id, n.project, n.created_at, n.event_type
-FROM edges AS e JOIN memories AS n ON n.node_id = e.source_id JOIN memories AS o ON o.node_id = e.target_id
+# Those that wait for a person, and pairs that say nearly the same: one SELECT, since each has a process.
+WAITING = f"""
+SELECT 0 AS pair, node_id, substr(content, 1, 400) AS content, event_type, project, created_at, source,
+  NULL AS older, NULL AS said, NULL AS weight, -id AS place
+FROM memories WHERE on_probation = 1 AND status = 'active' AND expires_us IS NULL
+UNION ALL
+SELECT 1, n.node_id, substr(n.content, 1, 400), n.event_type, n.project, n.created_at, n.source, o.node_id,
+  substr(o.content, 1, 400), e.weight, -e.weight FROM edges AS e JOIN memories AS n ON n.node_id = e.source_id JOIN memories AS o ON o.node_id = e.target_id
 WHERE e.edge_type = 'related' AND e.weight >= {SAME_FROM} AND n.status = 'active' AND o.status = 'active'
   AND n.project IS o.project AND n.event_type = o.event_type AND n.source IS NOT 'compaction'
-ORDER BY e.weight DESC, e.id DESC
+ORDER BY pair DESC, place
 """
 TITLES = {
     "conflict": "Do these go together?",
@@ -83,21 +83,25 @@ def merge(old: str, new: str) -> Deed:
 async def page(ask: Asking) -> Mapping[str, object]:
     """Show the inbox."""
     project, only = ask.text("project"), ask.text("kind")
-    open_pairs, report, stale, junk, waiting, nearly = await asyncio.gather(
+    open_pairs, report, stale, junk, waiting = await asyncio.gather(
         ask("memory.unsettled", project=project, limit=OF_EACH),
         ask("lint.report", project=project, limit=OF_EACH),
         ask("memory.stale", project=project, limit=OF_EACH),
         ask("memory.junk", project=project, limit=OF_EACH),
-        ask("audit.sql", sql=" ".join(PROBATION.split()), limit=OF_EACH),
-        ask("audit.sql", sql=" ".join(NEARLY.split()), limit=OF_EACH),
+        ask("audit.sql", sql=" ".join(WAITING.split()), limit=4 * OF_EACH),
     )
+    told = [dict(zip(waiting["columns"], row, strict=True)) for row in waiting["rows"]]
     found = [
         *conflicts(open_pairs["conflicts"]),
         *findings(report["findings"]),
-        *replaceable(rows(nearly)),
+        *replaceable([one for one in told if one["pair"]][:OF_EACH]),
         *(of_memory("stale", one) for one in stale["memories"]),
         *(of_memory("junk", one) for one in junk["memories"]),
-        *(of_memory("habit" if one["source"] == HABIT_BY else "probation", one) for one in rows(waiting)),
+        *(
+            of_memory("habit" if one["source"] == HABIT_BY else "probation", one)
+            for one in told
+            if not one["pair"]
+        ),
     ]
     items = list(once(found, project))
     texts = await known(ask, items)
@@ -111,11 +115,6 @@ async def page(ask: Asking) -> Mapping[str, object]:
         "titles": TITLES,
         "only": only,
     }
-
-
-def rows(answer: Json) -> list[Json]:
-    """Return the rows of a SELECT by column."""
-    return [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
 
 
 def once(items: Sequence[Item], project: str | None) -> Iterator[Item]:
@@ -167,16 +166,16 @@ def conflicts(pairs: Sequence[Json]) -> Iterator[Item]:
 def replaceable(pairs: Sequence[Json]) -> Iterator[Item]:
     """Yield the pairs that say nearly the same."""
     for one in pairs:
-        ends = {"memory_id": one["source_id"], "target_id": one["target_id"], "edge_type": "related"}
+        ends = {"memory_id": one["node_id"], "target_id": one["older"], "edge_type": "related"}
         yield Item(
             "may_replace",
-            ((one["newer"], one["says"]), (one["older"], one["said"])),
+            ((one["node_id"], one["content"]), (one["older"], one["said"])),
             f"they say nearly the same: {one['weight']:.2f}",
             f"{one['created_at'][:10]} · {one['project'] or 'no project'} · {one['event_type']}",
             (
                 Deed("y", "both hold", Query("memory.link", ends | {"weight": APART})),
-                merge(one["older"], one["newer"]),
-                drop(one["newer"]),
+                merge(one["older"], one["node_id"]),
+                drop(one["node_id"]),
             ),
         )
 

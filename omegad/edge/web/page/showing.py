@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from omegad.edge.cli import printing
 from omegad.edge.web.page.asked import Query
@@ -34,7 +33,7 @@ def visible(value: object) -> object:
     """Return what a template puts out, with what is unseen in it spelt out; nothing for None."""
     if value is None:
         return ""
-    if isinstance(value, str) and not isinstance(value, Markup):
+    if isinstance(value, str) and not hasattr(value, "__html__"):
         return _UNSEEN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", value.replace("\r\n", "\n"))
     return value
 

@@ -102,9 +102,10 @@ async function listen() {
   stream?.abort();
   stream = null;
   const list = $("#events"), sign = $("#is-live");
-  if (!list || document.hidden || !token) return;
-  const mine = stream = new AbortController();
   const state = (word) => { sign.dataset.state = word === "live" ? "on" : "off"; sign.textContent = word; };
+  if (!list || !token) return;
+  if (document.hidden) return state("paused"); // nobody looks, and a browser has six connections
+  const mine = stream = new AbortController();
   try {
     const answer = await fetch(`/data/events?after=${list.dataset.after}`, authorised({ signal: mine.signal }));
     if (!answer.ok) throw new Error(answer.statusText);
