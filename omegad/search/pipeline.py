@@ -122,10 +122,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     `confidence` is the probability that the first result answers, and its score; below a floor there are no
     results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
-    yet, and were compared by their words alone. `floor` is that probability, which modes that want words alone
-    do without. `position` is that of the views that answered, `stale_by` how
-    many acknowledged events they did not show yet. `query_id` is empty where the answer is as of an earlier
-    moment, since nothing is recorded of it.
+    yet, and were compared by their words alone. `floor` is that probability; modes that want words alone do
+    without. `position` is that of the views that answered, `stale_by` how many acknowledged events they did
+    not show yet. `query_id` is empty where the answer is as of an earlier moment, since nothing is recorded
+    of it.
     """
 
     results: list[Result]

@@ -2,7 +2,7 @@
 cost.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -22,8 +22,8 @@ ID_BYTES = 24  # beside each
 TEXT_CHARACTERS = 600
 
 _TOKENS = f"""
-(length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB)) + {ID_BYTES}
-  + {BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
+(length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB))
+  + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
 """
 _SESSIONS = f"""
 SELECT s.session_id, s.host, s.project, s.folder, s.model, s.started_at, s.last_us, s.ended_at, s.end_reason,
@@ -36,7 +36,8 @@ FROM (
     FROM agent_sessions WHERE {{condition}}
 ) AS s
 LEFT JOIN retrievals AS r ON r.session_id = s.session_id LEFT JOIN memories AS m ON m.node_id = r.memory_id
-WHERE s.place = 1 OR NOT :last_of_each GROUP BY s.session_id ORDER BY s.last_us DESC, s.session_id LIMIT :limit
+WHERE s.place = 1 OR NOT :last_of_each
+GROUP BY s.session_id ORDER BY s.last_us DESC, s.session_id LIMIT :limit
 """
 _SHOWN = f"""
 SELECT r.memory_id, substr(coalesce(m.content, ''), 1, :characters), group_concat(DISTINCT r.how), count(*),
@@ -164,7 +165,11 @@ class WholeSession(Session, frozen=True, kw_only=True):
 
 def list_sessions(connection: Connection, query: ListSessions, moment: Moment) -> SessionList:
     """Read sessions."""
-    values = {"project": query.project, "last_of_each": query.last_of_each, "limit": query.limit + 1}
+    values: dict[str, object] = {
+        "project": query.project,
+        "last_of_each": query.last_of_each,
+        "limit": query.limit + 1,
+    }
     found = _read(connection, "(:project IS NULL OR project = :project)", values)
     return SessionList(sessions=found[: query.limit], truncated=len(found) > query.limit, **moment.shown)
 
@@ -181,20 +186,22 @@ def _untold(connection: Connection, session_id: str) -> list[Session]:
     row = connection.execute(_UNTOLD, (session_id,)).fetchone()
     if row[0] is None:
         return []
-    nothing = dict.fromkeys(("project", "folder", "model", "ended_at", "end_reason"))
-    counts = dict.fromkeys(("prompts", "turns", "tool_calls", "failed", "shown_tokens"), 0)
-    told = dict(zip(("started_at", "last_seen", "stored", "shown"), row, strict=True))
-    return [Session(session_id=session_id, host="", **(nothing | counts | told))]
+    told: dict[str, Any] = {
+        **dict.fromkeys(("project", "folder", "model", "ended_at", "end_reason")),
+        **dict.fromkeys(("prompts", "turns", "tool_calls", "failed", "shown_tokens"), 0),
+        **dict(zip(("started_at", "last_seen", "stored", "shown"), row, strict=True)),
+    }
+    return [Session(session_id=session_id, host="", **told)]
 
 
 def get_session(connection: Connection, query: GetSession, moment: Moment) -> WholeSession:
     """Read one session; raises `NotFound`."""
-    known = {"session_id": query.session_id, "last_of_each": False, "limit": 1}
+    known: dict[str, object] = {"session_id": query.session_id, "last_of_each": False, "limit": 1}
     found = _read(connection, "session_id = :session_id", known) or _untold(connection, query.session_id)
     if not found:
         moment.require_current("there is no such session")
         raise NotFound(f"there is no session {query.session_id[:80]}", hint="session.list names them")
-    values = {
+    values: dict[str, object] = {
         "session_id": query.session_id,
         "characters": TEXT_CHARACTERS,
         "after": query.after,

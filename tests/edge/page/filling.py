@@ -60,7 +60,9 @@ def commits(repository: Path, most: int) -> list[Commit]:
     found = []
     for one in told.split("\x01")[1:]:
         sha, at, author, subject, body, names = one.split("\0")
-        found.append(Commit(sha, int(at), author, subject, body.strip(), tuple(filter(None, names.split("\n")))[:4]))
+        found.append(
+            Commit(sha, int(at), author, subject, body.strip(), tuple(filter(None, names.split("\n")))[:4])
+        )
     return found[::-1]
 
 
@@ -96,7 +98,9 @@ class Filling:
         now = time.time() - 900
         each = days * DAY_S / len(made) * OF_A_SESSION
         places = {
-            commit.sha: now - (len(made) // OF_A_SESSION - place // OF_A_SESSION) * each + (place % OF_A_SESSION - 8) * 420
+            commit.sha: now
+            - (len(made) // OF_A_SESSION - place // OF_A_SESSION) * each
+            + (place % OF_A_SESSION - 8) * 420
             for place, commit in enumerate(made)
         }
         self.at(now - days * DAY_S - 3_600)
@@ -157,7 +161,11 @@ class Filling:
                 tool_name="Bash",
                 tool_use_id=f"{commit.sha[:6]}run",
                 tool_input={"command": "python -m pytest -q"},
-                **({"error": "1 failed, 211 passed"} if failed else {"tool_response": {"stdout": "212 passed"}}),
+                **(
+                    {"error": "1 failed, 211 passed"}
+                    if failed
+                    else {"tool_response": {"stdout": "212 passed"}}
+                ),
             )
             text = commit.subject + (f"\n\n{commit.body}" if commit.body else "")
             answer = self.call(
@@ -188,43 +196,80 @@ class Filling:
             self.call("memory.query", text=words, project=self._project, asked_in=session_id, limit=5)
         if choose() < 0.12:
             rating = self._random.choice(("helpful", "helpful", "unhelpful", "outdated"))
-            self.call("memory.rate", memory_id=self._random.choice(self.stored), rating=rating, reason="seen in use")
+            self.call(
+                "memory.rate", memory_id=self._random.choice(self.stored), rating=rating, reason="seen in use"
+            )
         if choose() < 0.22 and place % 2:
             thesis = self._random.choice(theses)
             side = "for" if choose() < (0.75, 0.6, 0.8, 0.25, 0.5)[theses.index(thesis)] else "against"
-            self.call("thesis.evidence", thesis_id=thesis, memory_id=memory_id, side=side, why=commit.subject[:80])
+            self.call(
+                "thesis.evidence", thesis_id=thesis, memory_id=memory_id, side=side, why=commit.subject[:80]
+            )
         if choose() < 0.18 and len(self.stored) > 3:
             other = self._random.choice(self.stored[-12:-1])
-            self.call("memory.link", memory_id=memory_id, target_id=other, edge_type="related", weight=round(choose(), 2))
+            self.call(
+                "memory.link",
+                memory_id=memory_id,
+                target_id=other,
+                edge_type="related",
+                weight=round(choose(), 2),
+            )
 
     def _evolve(self) -> None:
         """Let some memories be denied, edited, replaced and asked for in vain."""
         pairs = (
             ("The port of the gateway is 8377 by default", "The port of the gateway is 8400 by default"),
             ("Releases are cut on Fridays after the long tests", "Releases are never cut on Fridays"),
-            ("Deploys go out by hand from the release branch", "Deploys go out by the pipeline, never by hand"),
+            (
+                "Deploys go out by hand from the release branch",
+                "Deploys go out by the pipeline, never by hand",
+            ),
             ("The cache keeps vectors for 30 days", "The cache keeps vectors for 90 days"),
         )
         for number, (old, new) in enumerate(pairs):
             ids = [
-                self.call("memory.store", content=text, event_type="decision", project=self._project, session_id=f"{HOSTS[place]}-pair-{number}")
+                self.call(
+                    "memory.store",
+                    content=text,
+                    event_type="decision",
+                    project=self._project,
+                    session_id=f"{HOSTS[place]}-pair-{number}",
+                )
                 for place, text in enumerate((old, new))
             ]
             if number == 1:
-                self.call("memory.link", memory_id=ids[1]["memory_id"], target_id=ids[0]["memory_id"], edge_type="contradicts")
+                self.call(
+                    "memory.link",
+                    memory_id=ids[1]["memory_id"],
+                    target_id=ids[0]["memory_id"],
+                    edge_type="contradicts",
+                )
         edited = self.stored[len(self.stored) // 2]
         for word in ("again", "and for the last time"):
             content = self.call("memory.get", memory_id=edited)["content"]
-            self.call("memory.edit", memory_id=edited, content=f"{content} ({word})", reason="said more exactly")
+            self.call(
+                "memory.edit", memory_id=edited, content=f"{content} ({word})", reason="said more exactly"
+            )
         for _ in range(3):
-            self.call("memory.query", text="how do we rotate the certificates of the mail relay?", project=self._project)
-        self.call("reminder.set", content="Look at the size of the log", due="2026-01-02T09:00:00Z", project=self._project)
+            self.call(
+                "memory.query",
+                text="how do we rotate the certificates of the mail relay?",
+                project=self._project,
+            )
+        self.call(
+            "reminder.set",
+            content="Look at the size of the log",
+            due="2026-01-02T09:00:00Z",
+            project=self._project,
+        )
 
     def _work(self) -> None:
         """Have three sessions at work at this moment."""
         self.at(time.time())
         folder = f"/src/{self._project}"
-        for host, doing in zip(HOSTS, ("the slow export", "the notes of the release", "a flaky test"), strict=True):
+        for host, doing in zip(
+            HOSTS, ("the slow export", "the notes of the release", "a flaky test"), strict=True
+        ):
             session_id = f"{host}-now"
             known = {"session_id": session_id, "cwd": folder}
             for event, payload in (
@@ -232,26 +277,59 @@ class Filling:
                 ("UserPromptSubmit", {"prompt": f"Please look at {doing}, and say what it needs"}),
             ):
                 self._hook(host, event, known | payload)
-            self.call("claim.files", session_id=session_id, paths=[f"{folder}/{doing.split()[-1]}.py"], intent=doing)
+            self.call(
+                "claim.files", session_id=session_id, paths=[f"{folder}/{doing.split()[-1]}.py"], intent=doing
+            )
             self.call("intent.announce", session_id=session_id, text=f"change {doing}", project=self._project)
             self.call("memory.query", text=doing, project=self._project, asked_in=session_id)
-            task = self.call("task.create", title=f"Finish {doing}", project=self._project, priority=4, session_id=session_id)
+            task = self.call(
+                "task.create",
+                title=f"Finish {doing}",
+                project=self._project,
+                priority=4,
+                session_id=session_id,
+            )
             self.call("task.claim", task_id=task["task_id"], session_id=session_id)
-        first = self.call("task.create", title="Write down how a release is made", project=self._project, priority=3)
-        self.call("task.create", title="Cut the release", project=self._project, depends_on=[first["task_id"]])
-        self.call("message.send", text="The schema changes tonight; finish what writes to it", to_project=self._project, session_id="codex-now")
-        self.call("message.send", text="Please take the exporter's tests over", to_session="gemini-now", session_id="claude-code-now")
+        first = self.call(
+            "task.create", title="Write down how a release is made", project=self._project, priority=3
+        )
+        self.call(
+            "task.create", title="Cut the release", project=self._project, depends_on=[first["task_id"]]
+        )
+        self.call(
+            "message.send",
+            text="The schema changes tonight; finish what writes to it",
+            to_project=self._project,
+            session_id="codex-now",
+        )
+        self.call(
+            "message.send",
+            text="Please take the exporter's tests over",
+            to_session="gemini-now",
+            session_id="claude-code-now",
+        )
 
     def _others(self) -> None:
         """Store a little for other projects, and what a careful reader would not want run."""
-        for project, text in (("billing", "Invoices are rounded per line, not per total"), ("site", "Images are served as AVIF with a fallback")):
+        for project, text in (
+            ("billing", "Invoices are rounded per line, not per total"),
+            ("site", "Images are served as AVIF with a fallback"),
+        ):
             self.call("memory.store", content=text, event_type="decision", project=project)
 
     def hostile(self) -> None:
         """Store what would do harm where it were not shown as text."""
         with self._home.client("filling", timeout_s=60) as self._client:
             for text in (*HOSTILE, "long " * 50_000):
-                self.call("memory.store", content=text, event_type="memory", project="<b>hostile\u202e</b>", session_id="<i>s\u202e</i>", tags=["<u>tag</u>"], entity_id="\"><img src=x>")
+                self.call(
+                    "memory.store",
+                    content=text,
+                    event_type="memory",
+                    project="<b>hostile\u202e</b>",
+                    session_id="<i>s\u202e</i>",
+                    tags=["<u>tag</u>"],
+                    entity_id='"><img src=x>',
+                )
 
 
 def grouped(made: list[Commit]) -> Iterator[list[Commit]]:
@@ -265,7 +343,9 @@ def fill(repository: Path, home: Path, *, days: float, most: int, model: str) ->
     """Fill a home, whose daemon is stopped then."""
     clock = home.with_name(f"{home.name}.clock")
     filled = MovedHome(home, clock, model)
-    work = Filling(filled, clock, repository.resolve().name if repository.name in ("", ".") else repository.name)
+    work = Filling(
+        filled, clock, repository.resolve().name if repository.name in ("", ".") else repository.name
+    )
     work.fill(commits(repository, most), days)
     return filled, work
 

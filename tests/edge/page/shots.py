@@ -26,7 +26,9 @@ PLACES = {
 HEIGHTS = {360: 780, 1280: 860, 2000: 1200}
 
 
-def shoot(url: str, folder: Path, widths: list[int], schemes: list[str], only: list[str], *, whole: bool) -> None:
+def shoot(
+    url: str, folder: Path, widths: list[int], schemes: list[str], only: list[str], *, whole: bool
+) -> None:
     """Take them, each as WIDTH-SCHEME-PAGE.png."""
     folder.mkdir(parents=True, exist_ok=True)
     origin = url.partition("/#")[0]
@@ -65,7 +67,9 @@ if __name__ == "__main__":
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
-    with page_of({**os.environ, "OMEGAD_HOME": str(given.home)}, *(["--write"] if given.write else [])) as address:
+    with page_of(
+        {**os.environ, "OMEGAD_HOME": str(given.home)}, *(["--write"] if given.write else [])
+    ) as address:
         shoot(
             address,
             given.folder,

@@ -16,7 +16,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(browser_path() is None, reason="no Chromium is installed (apt install chromium)"),
     pytest.mark.skipif(
-        importlib.util.find_spec("playwright") is None, reason="Playwright is missing (pip install '.[browser]')"
+        importlib.util.find_spec("playwright") is None,
+        reason="Playwright is missing (pip install '.[browser]')",
     ),
 ]
 
@@ -143,7 +144,9 @@ def test_what_happens_is_shown_as_it_happens_and_not_while_the_tab_is_hidden(pag
 
 
 def test_review_is_done_by_keys_and_undone_by_one(page: Open) -> None:
-    kept, dropped = (page.store(f"Somebody said {what}", probation=True) for what in ("this of herons", "that of eels"))
+    kept, dropped = (
+        page.store(f"Somebody said {what}", probation=True) for what in ("this of herons", "that of eels")
+    )
     page.go("/page/review?kind=probation")
     for memory_id, key, becomes in ((dropped, "d", "deleted"), (kept, "y", "active")):
         page.tab.wait_for_selector(f".inbox .chosen a[href='/page/memory/{memory_id}']")

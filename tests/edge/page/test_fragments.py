@@ -91,7 +91,7 @@ async def stored(page: Asked, content: str, **more: object) -> str:
     return str((await page.call("memory.store", content=content, **(SAID | more)))["memory_id"])
 
 
-@pytest.mark.parametrize("name", [one for one in PAGES if one not in ("session", "thesis", "query")])
+@pytest.mark.parametrize("name", [one for one in PAGES if one not in ("session", "thesis", "query", "today")])
 async def test_every_page_is_there_for_an_empty_home_with_its_heading_and_as_json(
     name: str, paths: Paths, clock: FakeClock
 ) -> None:
@@ -252,8 +252,15 @@ async def test_what_is_hostile_is_text_on_every_page(paths: Paths, clock: FakeCl
             for text in (*HOSTILE, "long " * 50_000)
         ]
         thesis = await page.call("thesis.state", statement=HOSTILE[0], domain="<b>d</b>")
-        await page.call("thesis.evidence", thesis_id=thesis["thesis_id"], memory_id=ids[1], side="for", why=HOSTILE[3])
-        told = {"hook_event_name": "UserPromptSubmit", "session_id": "<i>s\u202e</i>", "prompt": HOSTILE[0], "cwd": "/<b>"}
+        await page.call(
+            "thesis.evidence", thesis_id=thesis["thesis_id"], memory_id=ids[1], side="for", why=HOSTILE[3]
+        )
+        told = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": "<i>s\u202e</i>",
+            "prompt": HOSTILE[0],
+            "cwd": "/<b>",
+        }
         await page.call("hook.dispatch", event="UserPromptSubmit", payload=told)
         await page.call("task.create", title=HOSTILE[3], project="<b>")
         await page.call("message.send", text=HOSTILE[2], to_project="<b>")
@@ -313,10 +320,10 @@ def test_a_neighbourhood_is_drawn_alike_each_time_within_its_frame_and_says_of_h
     ]  # fmt: skip
     picture = drawing.neighbourhood(nodes, edges, 60)
     assert picture == drawing.neighbourhood(nodes, edges, 60)
-    assert (len(picture.nodes), picture.of, picture.nodes[0].memory_id) == (60, 200, "mem-0")
+    assert (len(picture.nodes), picture.of, picture.nodes[0]["memory_id"]) == (60, 200, "mem-0")
     for one in picture.nodes:
-        assert picture.box / 2 <= one.x <= picture.width - picture.box / 2
-        assert picture.line / 2 <= one.y <= picture.height - picture.line / 2
+        assert picture.box / 2 <= one["x"] <= picture.width - picture.box / 2
+        assert picture.line / 2 <= one["y"] <= picture.height - picture.line / 2
 
 
 def test_a_belief_is_a_step_line_that_holds_until_the_next_event() -> None:

@@ -1,5 +1,5 @@
-"""The page: where people see what their agents remember. A static shell without data, whose one script fetches
-fragments of HTML with the token that it was opened with; each is there as JSON, too.
+"""The page: where people see what their agents remember. A static shell without data, whose one script
+fetches fragments of HTML with the token that it was opened with; each is there as JSON, too.
 
 `/` and `/page/…` are the shell at every address that a page has, `/static/…` its script and style. What says
 anything is at `/data/…`, and asks for the token.
@@ -48,6 +48,7 @@ async def query(ask: Asking) -> Mapping[str, object]:
 
 PAGES = {
     "now": Page("Now", now.page),
+    "today": Page("Since yesterday", now.today),
     "search": Page("Search", search.page),
     "memory": Page("Memory", memory.page),
     "timeline": Page("Timeline", timeline.page),
@@ -95,7 +96,9 @@ async def data(may_write: bool, request: Request) -> Response:  # noqa: FBT001  
     except OmegadError as error:
         if is_json:
             raise
-        page = showing.fragment("error", {"error": error, "asked": ask.asked, "address": "", "title": "Error"})
+        page = showing.fragment(
+            "error", {"error": error, "asked": ask.asked, "address": "", "title": "Error"}
+        )
         return HTMLResponse(page, STATUSES.get(error.kind, UNAVAILABLE))
     if is_json:
         return Response(in_json(ask.asked), media_type="application/json")

@@ -95,6 +95,10 @@ class Asking:
         self.asked[place] = (Query(method, told), answer)
         return answer
 
+    async def unnamed(self, method: str, **params: object) -> Json:
+        """Ask what no number of the page comes by."""
+        return await self._ask(method, **params)
+
     def text(self, name: str) -> str | None:
         """Return a parameter of the page, None where it is not given or empty."""
         return self.given.get(name, "").strip() or None

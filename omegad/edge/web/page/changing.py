@@ -1,6 +1,6 @@
 """What the page may change, and how each change is taken back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,6 +27,7 @@ DONE = {
 }
 """The methods that may change something, and what is said of each."""
 
+FOUND = ("active", "probation")
 OPPOSITE = {"helpful": ("unhelpful",), "unhelpful": ("helpful",), "outdated": ("helpful", "helpful")}
 """Ratings that together take one back."""
 
@@ -52,7 +53,9 @@ async def do(request: Request) -> Response:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Invalid(f"the body is no change: {error}", hint='send {"method": …, "params": {…}}') from error
     if change.method not in DONE:
-        raise Refused(f"the page does not change anything by {change.method[:80]}", hint="use the command line")
+        raise Refused(
+            f"the page does not change anything by {change.method[:80]}", hint="use the command line"
+        )
     ask: Ask = request.app.state.ask
     back = await taken_back(ask, change.method, change.params)
     answer = await ask(change.method, **change.params)
@@ -61,49 +64,42 @@ async def do(request: Request) -> Response:
     return JSONResponse(told)
 
 
-async def taken_back(ask: Ask, method: str, params: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
+async def taken_back(ask: Ask, method: str, params: Mapping[str, Any]) -> list[Json]:
     """Return the changes that take a change back, read off how things stand before it; none where nothing
     does.
     """
     memory_id = params.get("memory_id")
-    of_one = {"memory_id": memory_id, "reason": "undone"}
-    if method in ("lint.dismiss", "memory.unlink") or not isinstance(memory_id, str):
+    if method == "lint.dismiss" or not isinstance(memory_id, str):
         return []
     before: Json = await ask("memory.get", memory_id=memory_id)
-    match method:
-        case "memory.delete" if before["status"] in ("active", "probation"):
-            return [_change("memory.restore", of_one)]
-        case "memory.supersede":
-            return [_change("memory.restore", of_one)]
-        case "memory.restore" if before["status"] == "deleted":
-            return [_change("memory.delete", of_one)]
-        case "memory.restore" if before["status"] == "superseded":
-            return [_change("memory.supersede", of_one | {"superseded_by": before["superseded_by"]})]
-        case "memory.edit":
-            return [_change("memory.edit", of_one | {"content": before["content"]})]
-        case "memory.rate":
-            ratings = OPPOSITE.get(str(params.get("rating")), ())
-            undone = [_change("memory.rate", of_one | {"rating": rating}) for rating in ratings]
-            return undone + ([_change("memory.demote", of_one)] if before["status"] == "probation" else [])
-        case "memory.promote" if before["status"] == "probation":
-            return [_change("memory.demote", of_one)]
-        case "memory.demote":
-            return [_change("memory.promote", of_one)]
-        case "memory.settle" if params.get("verdict") == "supersedes":
-            return [_change("memory.restore", {"memory_id": params.get("target_id"), "reason": "undone"})]
-        case "memory.link":
-            return [_unlinked(before, params)]
-    return []
+    is_on_probation, is_hidden = before["status"] == "probation", before["status"] not in FOUND
+    if is_hidden and method != "memory.restore":
+        return []
+    ends = {name: params.get(name) for name in ("target_id", "edge_type")}
+    edge = {**ends, "weight": _weight(before, ends)}
+    replaced = {"superseded_by": before["superseded_by"]}
+    back: dict[str, list[tuple[str, dict[str, Any]]]] = {
+        "memory.delete": [("memory.restore", {})],
+        "memory.supersede": [("memory.restore", {})],
+        "memory.restore": [
+            ("memory.supersede", replaced) if replaced["superseded_by"] else ("memory.delete", {})
+        ],
+        "memory.edit": [("memory.edit", {"content": before["content"]})],
+        "memory.rate": [
+            ("memory.rate", {"rating": one}) for one in OPPOSITE.get(str(params.get("rating")), ())
+        ],
+        "memory.demote": [("memory.promote", {})],
+        "memory.link": [("memory.link", edge) if edge["weight"] is not None else ("memory.unlink", ends)],
+        "memory.settle": [("memory.restore", {"memory_id": ends["target_id"]})],
+    }
+    found = back.get(method, []) if params.get("verdict") in (None, "supersedes") else []
+    if is_on_probation and method in ("memory.rate", "memory.promote"):
+        found = [*found, ("memory.demote", {})]
+    return [{"method": name, "params": {"memory_id": memory_id, **more}} for name, more in found]
 
 
-def _unlinked(before: Json, params: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return what makes an edge as it was."""
-    ends = {name: params.get(name) for name in ("memory_id", "target_id", "edge_type")}
-    for edge in before["edges"]:
-        if edge["direction"] == "out" and (edge["memory_id"], edge["edge_type"]) == (ends["target_id"], ends["edge_type"]):
-            return _change("memory.link", ends | {"weight": edge["weight"]})
-    return _change("memory.unlink", ends)
-
-
-def _change(method: str, params: Mapping[str, object]) -> Mapping[str, object]:
-    return {"method": method, "params": {name: value for name, value in params.items() if name != "reason" or method != "memory.link"}}
+def _weight(memory: Json, ends: Mapping[str, object]) -> float | None:
+    """Return the weight of an edge that a memory has, None where it has none."""
+    known = ((one["memory_id"], one["edge_type"], one["direction"], one["weight"]) for one in memory["edges"])
+    wanted = (ends["target_id"], ends["edge_type"], "out")
+    return next((weight for *edge, weight in known if tuple(edge) == wanted), None)

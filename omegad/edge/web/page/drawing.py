@@ -5,47 +5,31 @@ The same answers give the same picture.
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omegad.edge.web.page.showing import title
 from omegad.runtime.json_types import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 WIDTH, HEIGHT = 1_080, 620
 BOX, LINE = 168, 24
 NAME_CHARACTERS = 24
 ROUNDS = 160
 SEED = 4
-
-
-class Node(NamedTuple):
-    """A memory in the picture: where its box is, what stands in it, and what it is."""
-
-    memory_id: str
-    name: str
-    content: str
-    event_type: str
-    status: str
-    hop: int
-    x: float
-    y: float
-
-
-class Line(NamedTuple):
-    """An edge in the picture."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    edge_type: str
-    weight: float
+NEAR = 1.2
+"""Of the size of a box: nearer than that two boxes lie upon each other."""
 
 
 class Picture(NamedTuple):
-    """What is drawn, and of how many memories."""
+    """What is drawn, and of how many memories: boxes and lines by where they are, and what they are."""
 
-    nodes: Sequence[Node]
-    lines: Sequence[Line]
+    nodes: Sequence[Json]
+    lines: Sequence[Json]
     of: int
     width: int
     height: int
@@ -83,23 +67,17 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Pi
         at[:, 0] = np.clip(at[:, 0], -(WIDTH - BOX) / 2 + 4, (WIDTH - BOX) / 2 - 4)
         at[:, 1] = np.clip(at[:, 1], -(height - LINE) / 2 + 4, (height - LINE) / 2 - 4)
     at = np.round(at + np.array([WIDTH / 2, height / 2]), 1)
+    boxes = [
+        {**one, "name": title(one["content"], NAME_CHARACTERS), "x": x, "y": y}
+        for one, (x, y) in zip(order, at.tolist(), strict=True)
+    ]
+    lines = [
+        {**edge, "ends": (*at[one].tolist(), *at[other].tolist())}
+        for edge, (one, other) in zip(drawn, ends.tolist(), strict=True)
+    ]
     return Picture(
-        nodes=[
-            Node(
-                one["memory_id"],
-                title(one["content"], NAME_CHARACTERS),
-                title(one["content"], 200),
-                one["event_type"],
-                one["status"],
-                one["hop"],
-                *map(float, at[number]),
-            )
-            for number, one in enumerate(order)
-        ],
-        lines=[
-            Line(*map(float, (*at[one], *at[other])), edge["edge_type"], edge["weight"])
-            for (one, other), edge in zip(ends.tolist(), drawn, strict=True)
-        ],
+        nodes=boxes,
+        lines=lines,
         of=len(nodes),
         width=WIDTH,
         height=height,
@@ -108,14 +86,15 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Pi
     )
 
 
-def _pushed(at, np):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _pushed(at: "Array", np: ModuleType) -> "Array":
     """Return how boxes push each other, most where they lie upon each other."""
     apart = at[:, None, :] - at[None, :, :]
     scaled = apart / np.array([BOX + 16.0, LINE + 16.0])
     far = np.maximum(np.sqrt((scaled**2).sum(axis=2)), 0.05)
     np.fill_diagonal(far, 9.0)
-    force = np.where(far < 1.2, (1.2 - far) * 40, 0.9 / far**2)
-    return (scaled / far[:, :, None] * force[:, :, None]).sum(axis=1)
+    force = np.where(far < NEAR, (NEAR - far) * 40, 0.9 / far**2)
+    pushed: Array = (scaled / far[:, :, None] * force[:, :, None]).sum(axis=1)
+    return pushed
 
 
 class Mark(NamedTuple):
@@ -128,7 +107,7 @@ class Mark(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """A step line: the points of a polyline, its marks, the height of one half, and the first and last day."""
+    """A step line: the points of a polyline, its marks, the height of one half, the first and last day."""
 
     points: str
     marks: Sequence[Mark]

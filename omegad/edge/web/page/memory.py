@@ -58,7 +58,9 @@ def lived(event: Json, memory_id: str) -> Mapping[str, object]:
     told = [
         (name.replace("_", " "), value)
         for name, value in data.items()
-        if name not in UNTOLD and value not in (None, "", [], {}, False) and not isinstance(value, list | dict)
+        if name not in UNTOLD
+        and value not in (None, "", [], {}, False)
+        and not isinstance(value, list | dict)
     ]
     return {
         "position": event["position"],

@@ -1,94 +1,95 @@
 """Now: what is well and what is not, what the agents did last and were shown, and what happens."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from omegad.edge.cli.printing import duration
-from omegad.edge.web.page.asked import Asking, Query
+from omegad.edge.web.page.asked import Asking
 from omegad.runtime.json_types import Json
 from omegad.runtime.times import rfc3339
 
 EVENTS_MAX = 40
-TEXTS = ("content", "statement", "prompt", "title", "text", "message", "tool_name", "subject", "reason", "method")
+TEXTS = (
+    "content",
+    "statement",
+    "prompt",
+    "title",
+    "text",
+    "message",
+    "tool_name",
+    "subject",
+    "reason",
+    "method",
+)
 """Fields of an event that say what it is about, the most telling first."""
 OF_MEMORY = "mem-"
+STOPPED = "omegad doctor"
+"""What is said to do about hooks that stopped arriving."""
 READS = "memory.read@"
 OWN = "omegad-web"
 """What the page is called at the daemon."""
 
 
-class Check(NamedTuple):
-    """Something that is well or not, in words, and by which query that is known."""
-
-    is_well: bool
-    text: str
-    query: Query
-
-
 async def page(ask: Asking) -> Mapping[str, object]:
     """Show how things are."""
-    status, today, sessions = await asyncio.gather(
-        ask("system.status"), ask("upkeep.today"), ask("session.list", last_of_each=True, limit=12)
+    status, sessions = await asyncio.gather(
+        ask("system.status"), ask("session.list", last_of_each=True, limit=12)
     )
     head = status["log"]["head"]
     log = await ask("log.read", after=max(0, head - 3 * EVENTS_MAX), limit=3 * EVENTS_MAX)
     heard = [told(event) for event in log["events"] if is_heard(event)]
-    checks = [*checked(status), *stopped(today)]
+    wrong, well = checked(status)
     return {
         "status": status,
-        "today": today,
         "sessions": sessions["sessions"],
         "events": heard[-EVENTS_MAX:][::-1],
         "head": log["head"],
-        "wrong": [one for one in checks if not one.is_well],
-        "well": [one for one in checks if one.is_well],
+        "wrong": wrong,
+        "well": well,
     }
 
 
-def checked(status: Json) -> Iterator[Check]:
-    """Yield what the status says, in sentences."""
-    asked = Query("system.status", {})
-    for trouble in status["degraded"]:
-        yield Check(is_well=False, text=trouble, query=asked)
+async def today(ask: Asking) -> Mapping[str, object]:
+    """Show what happened by itself and what waits, which takes longer than the rest where there is much."""
+    told = await ask("upkeep.today")
+    return {"today": told, "stopped": [one["text"] for one in told["waiting"] if one["command"] == STOPPED]}
+
+
+def checked(status: Json) -> tuple[list[str], list[str]]:
+    """Return what is not well, and what is, in words."""
+    embedding, check, views = status["embedding"], status["self_check"], status["views"].values()
+    wrong = list(status["degraded"])
     if status["paused"]:
-        yield Check(is_well=False, text=f"nothing is kept of what hosts tell: {status['paused']}", query=asked)
-    views = status["views"]
-    failed = [name for name, one in views.items() if one["state"] == "failed"]
-    behind = max((one["lag"] for one in views.values()), default=0)
-    if not failed:
-        lag = "none is behind" if not behind else f"the slowest is {behind:,} events behind"
-        yield Check(is_well=True, text=f"{len(views)} views follow the log; {lag}", query=asked)
-    check = status["self_check"]
-    if check is None:
-        yield Check(is_well=True, text="the log has not been proved yet; that happens by itself", query=asked)
-    elif not check["problems"]:
-        yield Check(is_well=True, text=f"log and views were proved {rfc3339(check['at_us'])[:10]}", query=asked)
-    if status["embedding"]["state"] in ("ready", "unloaded"):
-        vectors = status["embedding"]["index_vectors"]
-        held = f", {vectors:,} vectors at hand" if vectors else ", loaded when it is needed"
-        yield Check(is_well=True, text=f"search by meaning works ({status['embedding']['model']}{held})", query=asked)
-    elif not any("model" in one or "embedd" in one for one in status["degraded"]):
-        yield Check(is_well=False, text="search goes by words alone: no model is in use", query=asked)
+        wrong.append(f"nothing is kept of what hosts tell: {status['paused']}")
+    behind = max((one["lag"] for one in views), default=0)
+    lag = f"the slowest is {behind:,} events behind" if behind else "none is behind"
+    proved = (
+        f"were proved {rfc3339(check['at_us'])[:10]}"
+        if check
+        else "are yet to be proved, which happens by itself"
+    )
+    well = [
+        f"{len(views)} views follow the log; {lag}",
+        f"log and views {proved}",
+        f"{sum(not one['trouble'] for one in status['reactions'].values())} reactions do what follows from events",
+        f"the service has run for {duration(status['uptime_s'])}",
+    ]
     if not status["spool"]["waiting"]:
-        yield Check(is_well=True, text="no hook waits to be taken in", query=asked)
-    idle = [one for one in status["reactions"].values() if one["trouble"]]
-    if not idle:
-        text = f"what follows from events is done: {len(status['reactions'])} reactions, none in trouble"
-        yield Check(is_well=True, text=text, query=asked)
-    yield Check(is_well=True, text=f"the service has run for {duration(status['uptime_s'])}", query=asked)
-
-
-def stopped(today: Json) -> Iterator[Check]:
-    """Yield the hosts whose hooks stopped arriving."""
-    for one in today["waiting"]:
-        if one["command"] == "omegad doctor":
-            yield Check(is_well=False, text=one["text"], query=Query("upkeep.today", {}))
+        well.append("no hook waits to be taken in")
+    if embedding["state"] in ("ready", "unloaded"):
+        vectors = embedding["index_vectors"]
+        held = f"{vectors:,} vectors at hand" if vectors else "loaded when it is needed"
+        well.append(f"search by meaning works ({embedding['model']}, {held})")
+    elif not any("model" in one or "embed" in one for one in wrong):
+        wrong.append("search goes by words alone: no model is in use")
+    return wrong, well
 
 
 def is_heard(event: Json) -> bool:
     """Say whether the list shows an event; what the page makes by looking is left out."""
-    return not event["tag"].startswith(READS) and (event["client"] != OWN or not event["tag"].startswith("tool.called@"))
+    return not event["tag"].startswith(READS) and (
+        event["client"] != OWN or not event["tag"].startswith("tool.called@")
+    )
 
 
 def told(event: Json) -> Mapping[str, object]:

@@ -19,8 +19,9 @@ SELECT 0 AS pair, node_id, substr(content, 1, 400) AS content, event_type, proje
   NULL AS older, NULL AS said, NULL AS weight, -id AS place
 FROM memories WHERE on_probation = 1 AND status = 'active' AND expires_us IS NULL
 UNION ALL
-SELECT 1, n.node_id, substr(n.content, 1, 400), n.event_type, n.project, n.created_at, n.source, o.node_id,
-  substr(o.content, 1, 400), e.weight, -e.weight FROM edges AS e JOIN memories AS n ON n.node_id = e.source_id JOIN memories AS o ON o.node_id = e.target_id
+SELECT 1, n.node_id, substr(n.content, 1, 400), n.event_type, n.project, n.created_at, n.source,
+  o.node_id, substr(o.content, 1, 400), e.weight, -e.weight
+FROM edges AS e JOIN memories AS n ON n.node_id = e.source_id JOIN memories AS o ON o.node_id = e.target_id
 WHERE e.edge_type = 'related' AND e.weight >= {SAME_FROM} AND n.status = 'active' AND o.status = 'active'
   AND n.project IS o.project AND n.event_type = o.event_type AND n.source IS NOT 'compaction'
 ORDER BY pair DESC, place
@@ -68,14 +69,17 @@ class Item(NamedTuple):
 
 
 def keep(memory_id: str) -> Deed:
+    """Return that a memory ends its probation."""
     return Deed("y", "keep", Query("memory.promote", {"memory_id": memory_id}))
 
 
 def drop(memory_id: str) -> Deed:
+    """Return that a memory is hidden."""
     return Deed("d", "drop", Query("memory.delete", {"memory_id": memory_id, "reason": "dropped in review"}))
 
 
 def merge(old: str, new: str) -> Deed:
+    """Return that a memory gives way to a newer one."""
     params = {"memory_id": old, "superseded_by": new, "reason": "merged in review"}
     return Deed("m", "merge into the newer", Query("memory.supersede", params))
 
@@ -126,7 +130,11 @@ def once(items: Sequence[Item], project: str | None) -> Iterator[Item]:
         about = frozenset(memory_id for memory_id, _ in one.texts if memory_id)
         if not about or about not in seen:
             seen.add(about)
-            if project is None or project in one.about or one.kind not in ("probation", "habit", "may_replace"):
+            if (
+                project is None
+                or project in one.about
+                or one.kind not in ("probation", "habit", "may_replace")
+            ):
                 yield one
 
 
@@ -184,7 +192,9 @@ def findings(found: Sequence[Json]) -> Iterator[Item]:
     """Yield what the lint found."""
     for one in found:
         memories = [each for each in one["ids"] if each.startswith("mem-")]
-        dismiss = Deed("y", "needs nothing", Query("lint.dismiss", {"rule": one["rule"], "ids": one["ids"]}), waits=True)
+        dismiss = Deed(
+            "y", "needs nothing", Query("lint.dismiss", {"rule": one["rule"], "ids": one["ids"]}), waits=True
+        )
         deeds = [dismiss]
         if one["rule"] == "contradiction" and len(memories) == 2:  # noqa: PLR2004  a pair
             deeds += [merge(memories[1], memories[0]), drop(memories[0])]
@@ -203,7 +213,8 @@ def of_memory(kind: str, one: Json) -> Item:
     return Item(
         kind,
         ((memory_id, one["content"]),),
-        one.get("why") or (f"captured by {one['source']}" if one["source"] else "on probation until it proves itself"),
+        one.get("why")
+        or (f"captured by {one['source']}" if one["source"] else "on probation until it proves itself"),
         f"{one['created_at'][:10]} · {one['project'] or 'no project'} · {one['event_type']}",
         (Deed("y", "keep", helpful) if kind == "stale" else keep(memory_id), drop(memory_id)),
     )

@@ -1,5 +1,6 @@
 """Search: a box, what each result's score is made of, and how it was answered at an earlier moment."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -7,10 +8,8 @@ from typing import NamedTuple
 from omegad.edge.web.page.asked import Asking
 from omegad.runtime.json_types import Json
 
-DAYS = """
-SELECT substr(created_at, 1, 10) AS day, max(id) AS position FROM memories GROUP BY 1 ORDER BY 1 DESC
-"""
-DAYS_MAX = 400
+SAMPLES = 48
+"""Positions whose time the slider knows."""
 LEAST = 0.005
 """A stage that contributes less is told together with the others like it."""
 ROW, BARS, WIDTH = 18, 180, 360
@@ -31,7 +30,6 @@ class Bar(NamedTuple):
 async def page(ask: Asking) -> Mapping[str, object]:
     """Show the box and, where something is asked, what is found."""
     text, as_of = ask.text("text"), ask.text("as_of")
-    days = (await ask("audit.sql", sql=" ".join(DAYS.split()), limit=DAYS_MAX))["rows"][::-1]
     head = (await ask("log.read", after=0, limit=1))["head"]
     found = None
     if text:
@@ -52,13 +50,21 @@ async def page(ask: Asking) -> Mapping[str, object]:
     return {
         "found": found,
         "bars": {one["memory_id"]: bars(one, scale) for one in results},
-        "days": days,
+        "days": await days(ask, head),
         "head": head,
         "as_of": int(as_of) if as_of and as_of.isdigit() else None,
         "row": ROW,
         "width": WIDTH,
         "left": WIDTH - BARS,
     }
+
+
+async def days(ask: Asking, head: int) -> Sequence[tuple[str, int]]:
+    """Return the time of some positions that lie evenly over the log, first to last."""
+    places = sorted({round(head * place / SAMPLES) for place in range(SAMPLES)})
+    read = await asyncio.gather(*(ask.unnamed("log.read", after=place, limit=1) for place in places))
+    events = [event for page in read for event in page["events"]]
+    return [(event["recorded_at"][:16], event["position"]) for event in events]
 
 
 def running(result: Json) -> Sequence[float]:
@@ -80,9 +86,8 @@ def bars(result: Json, scale: tuple[float, float]) -> Sequence[Bar]:
     """
     long, low = scale
     ends = running(result)
-    parts = [(*one, *sorted(pair)) for one, pair in zip(told(result), pairwise(ends), strict=True)]
-    parts.append(("sum", result["score"], *sorted((0.0, ends[-1]))))
+    parts = [*zip(told(result), pairwise(ends), strict=True), (("sum", result["score"]), (0.0, ends[-1]))]
     return [
-        Bar(name, share, round((begin - low) * long, 1), round(max((end - begin) * long, 1), 1), place * ROW)
-        for place, (name, share, begin, end) in enumerate(parts)
+        Bar(name, share, round((min(pair) - low) * long, 1), round(max(abs(share) * long, 1), 1), place * ROW)
+        for place, ((name, share), pair) in enumerate(parts)
     ]

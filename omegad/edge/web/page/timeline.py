@@ -36,7 +36,7 @@ def by_project(memories: list[Json]) -> list[Mapping[str, object]]:
     def session_of(one: Json) -> str:
         return one["session_id"] or ""
 
-    found = []
+    found = list[Mapping[str, object]]()
     for name, group in groupby(sorted(memories, key=project), key=project):
         of_project = sorted(group, key=session_of)
         sessions = [
@@ -52,6 +52,11 @@ async def session(ask: Asking) -> Mapping[str, object]:
     after = int(said) if (said := ask.given.get("after", "")).isdigit() and len(said) < 19 else 0  # noqa: PLR2004
     told = await ask("session.get", session_id=ask.given["id"], after=after, limit=STEPS_MAX)
     summary = next(
-        (one for one in told["steps"][::-1] if one["what"] == "stored" and one["status"] == "session_summary"), None
+        (
+            one
+            for one in told["steps"][::-1]
+            if one["what"] == "stored" and one["status"] == "session_summary"
+        ),
+        None,
     )
     return {"session": told, "summary": summary}

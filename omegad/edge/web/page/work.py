@@ -21,6 +21,8 @@ async def page(ask: Asking) -> Mapping[str, object]:
     return {
         "who": who,
         "claims": claims["claims"],
-        "tasks": [(status, [one for one in tasks["tasks"] if one["status"] == status]) for status in STATUSES],
+        "tasks": [
+            (status, [one for one in tasks["tasks"] if one["status"] == status]) for status in STATUSES
+        ],
         "messages": messages["messages"],
     }

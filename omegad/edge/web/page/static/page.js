@@ -80,6 +80,7 @@ function put(fragment, quietly) {
     if (is) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   slide();
+  complete();
   if (quietly) {
     scrollTo(0, place);
     choose(Math.min(chosen, items().length - 1));
@@ -89,6 +90,17 @@ function put(fragment, quietly) {
     const field = $("input[type=search]", main);
     if (field && !field.value) field.focus(); else $("h1", main)?.focus({ preventScroll: true });
     if (name === "review" && items().length) choose(0);
+  }
+}
+
+// What takes longer comes when the rest is there.
+function complete() {
+  for (const part of $$("[data-part]", main)) {
+    fetch(`/data/${part.dataset.part}`, authorised()).then(async (answer) => {
+      const body = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+      if (part.isConnected) part.replaceChildren(...body.childNodes);
+      part.removeAttribute("aria-busy");
+    }, () => part.replaceChildren(told("This did not come.")));
   }
 }
 
@@ -158,8 +170,8 @@ function slide() {
   const days = JSON.parse(slider.dataset.days);
   slider.addEventListener("input", () => {
     const at = Number(slider.value);
-    const day = days.find(([, last]) => at <= last)?.[0] ?? days.at(-1)?.[0] ?? "";
-    output.textContent = at >= Number(slider.max) ? "now" : `position ${at.toLocaleString("en")}, ${day}`;
+    const time = days.findLast(([, position]) => position <= at)?.[0].replace("T", " ") ?? "";
+    output.textContent = at >= Number(slider.max) ? "now" : `position ${at.toLocaleString("en")}, about ${time}`;
   });
   slider.dispatchEvent(new Event("input"));
   slider.addEventListener("change", () => $("#text").value && slider.form.requestSubmit());
