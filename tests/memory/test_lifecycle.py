@@ -11,6 +11,7 @@ from omegad.memory import lifecycle
 from omegad.memory.content import content_key
 from omegad.memory.events import (
     MemoryDeleted,
+    MemoryDemoted,
     MemoryEdited,
     MemoryEmbedded,
     MemoryExpired,
@@ -22,6 +23,7 @@ from omegad.memory.events import (
 )
 from omegad.memory.lifecycle import (
     DeleteMemory,
+    DemoteMemory,
     EditMemory,
     PreparedEdit,
     PromoteMemory,
@@ -73,15 +75,19 @@ def promote(*known: MemoryState) -> Decision:
     return lifecycle.promote(PromoteMemory(memory_id="m"), guards(*known), NOW_US)
 
 
+def demote(*known: MemoryState) -> Decision:
+    return lifecycle.demote(DemoteMemory(memory_id="m"), guards(*known), NOW_US)
+
+
 @pytest.mark.parametrize(
-    "ask", [edit, delete, supersede, restore, promote, lambda *known: rate("helpful", *known)]
+    "ask", [edit, delete, supersede, restore, promote, demote, lambda *known: rate("helpful", *known)]
 )
 def test_nothing_can_be_done_with_a_memory_that_was_never_stored(ask: Callable[..., Decision]) -> None:
     with pytest.raises(NotFound, match="no memory m"):
         ask(guard("n"))
 
 
-@pytest.mark.parametrize("ask", [edit, supersede, promote])
+@pytest.mark.parametrize("ask", [edit, supersede, promote, demote])
 @pytest.mark.parametrize("hidden", HIDDEN, ids=str)
 def test_a_hidden_memory_is_not_changed_and_the_refusal_says_what_helps(
     ask: Callable[..., Decision], hidden: dict[str, Any]
@@ -199,6 +205,13 @@ def test_a_promotion_ends_probation_and_one_that_is_not_needed_is_no_event() -> 
     assert answer(decision) == {"status": "active", "position": 0}
     again = promote(guard("m", changed_at=4))
     assert (facts(again), answer(again)) == ([], {"status": "active", "position": 4})
+
+
+def test_a_promotion_is_taken_back_and_what_is_on_probation_already_needs_nothing() -> None:
+    decision = demote(guard("m"))
+    assert facts(decision) == [MemoryDemoted(memory_id="m", reason="by hand")]
+    again = demote(guard("m", probation=True, changed_at=4))
+    assert (facts(again), answer(again)) == ([], {"position": 4})
 
 
 def test_of_the_memories_named_those_expire_whose_time_is_over() -> None:
