@@ -177,7 +177,7 @@ def list_sessions(connection: Connection, query: ListSessions, moment: Moment) -
 def _read(connection: Connection, condition: str, values: dict[str, object]) -> list[Session]:
     names = Session.__struct_fields__
     rows = connection.execute(_SESSIONS.format(condition=condition), values)
-    told = [dict(zip(names, row, strict=True)) for row in rows]
+    told: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
     return [Session(**one | {"last_seen": rfc3339(one["last_seen"])}) for one in told]
 
 

@@ -14,11 +14,13 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omegad.client import Client
 from omegad.runtime.errors import OmegadError
 from tests.week.run import MovedHome
+
+if TYPE_CHECKING:
+    from omegad.client import Client
 
 HOSTS = ("claude-code", "codex", "gemini")
 OF_GEMINI = {"UserPromptSubmit": "BeforeAgent", "PostToolUse": "AfterTool", "Stop": "AfterAgent"}
@@ -76,7 +78,7 @@ class Filling:
 
     def __init__(self, home: MovedHome, clock: Path, project: str) -> None:
         self._clock, self._home, self._project = clock, home, project
-        self._random = random.Random(7)
+        self._random = random.Random(7)  # noqa: S311  the same history each time
         self._client: Client
         self.stored: list[str] = []
 

@@ -86,7 +86,7 @@ def test_the_token_leaves_the_address_and_outlives_a_reload(page: Open) -> None:
     page.go("/page/work")
     page.tab.reload()
     page.settled()
-    assert page.tab.title() == "Work – omegad"
+    assert page.tab.title().startswith("Work ")
     page.tab.evaluate("sessionStorage.clear()")
     page.tab.reload()
     page.tab.wait_for_selector("text=This page is opened by")
@@ -209,7 +209,7 @@ def test_hostile_memories_are_text_on_every_page_and_nothing_runs(page: Open) ->
     ]
     for path in (*PAGES, "search?text=memory&mode=keyword", *(f"memory/{one}" for one in ids)):
         page.go(f"/page/{path}")
-        assert page.tab.title().endswith(" – omegad")
+        assert page.tab.title().endswith(" omegad")
         assert page.tab.locator("main script, main img, main u, main iframe").count() == 0
     page.go(f"/page/memory/{ids[0]}")
     assert "<script>document.title='owned'</script>" in page.tab.locator("main h1").inner_text()

@@ -8,7 +8,6 @@ anything is at `/data/…`, and asks for the token.
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -16,6 +15,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from omegad.edge.web.errors import STATUSES
 from omegad.edge.web.page import changing, memory, now, review, search, showing, theses, timeline, work
 from omegad.edge.web.page.asked import Asking, Query
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
@@ -23,17 +23,8 @@ from omegad.runtime.json_types import Json
 
 PUBLIC = frozenset({"/", "/page/", "/static/"})
 """What is served without a token: `/`, and what is below the others."""
-STATUSES = {"not_found": 404, "invalid": 400, "refused": 409, "conflict": 409}
-UNAVAILABLE = 503
 
 Handler = Callable[[Asking], Awaitable[Mapping[str, object]]]
-
-
-class Page(NamedTuple):
-    """A page: its title, what it asks and shows, and the template, which has its name."""
-
-    title: str
-    handler: Handler
 
 
 async def query(ask: Asking) -> Mapping[str, object]:
@@ -46,19 +37,20 @@ async def query(ask: Asking) -> Mapping[str, object]:
     return {"answer": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()}
 
 
-PAGES = {
-    "now": Page("Now", now.page),
-    "today": Page("Since yesterday", now.today),
-    "search": Page("Search", search.page),
-    "memory": Page("Memory", memory.page),
-    "timeline": Page("Timeline", timeline.page),
-    "session": Page("Session", timeline.session),
-    "theses": Page("Theses", theses.page),
-    "thesis": Page("Thesis", theses.thesis),
-    "review": Page("Review", review.page),
-    "work": Page("Work", work.page),
-    "query": Page("Query", query),
+PAGES: dict[str, tuple[str, Handler]] = {
+    "now": ("Now", now.page),
+    "today": ("Since yesterday", now.today),
+    "search": ("Search", search.page),
+    "memory": ("Memory", memory.page),
+    "timeline": ("Timeline", timeline.page),
+    "session": ("Session", timeline.session),
+    "theses": ("Theses", theses.page),
+    "thesis": ("Thesis", theses.thesis),
+    "review": ("Review", review.page),
+    "work": ("Work", work.page),
+    "query": ("Query", query),
 }
+"""Each page's title, and what it asks and shows; its template has its name."""
 
 
 def routes(may_write: bool) -> list[BaseRoute]:  # noqa: FBT001  the contract with who serves it
@@ -92,18 +84,19 @@ async def data(may_write: bool, request: Request) -> Response:  # noqa: FBT001  
     try:
         if name not in PAGES:
             raise NotFound("there is no such page", hint="the pages are: " + ", ".join(PAGES))
-        shown = await PAGES[name].handler(ask)
+        title, page = PAGES[name]
+        shown = await page(ask)
     except OmegadError as error:
         if is_json:
             raise
-        page = showing.fragment(
+        said = showing.fragment(
             "error", {"error": error, "asked": ask.asked, "address": "", "title": "Error"}
         )
-        return HTMLResponse(page, STATUSES.get(error.kind, UNAVAILABLE))
+        return HTMLResponse(said, STATUSES[error.kind])
     if is_json:
         return Response(in_json(ask.asked), media_type="application/json")
     values = {
-        "title": PAGES[name].title,
+        "title": title,
         "page": name,
         "may_write": may_write,
         "asked": ask.asked,

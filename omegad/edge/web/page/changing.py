@@ -12,21 +12,13 @@ from omegad.runtime.errors import Invalid, Refused
 from omegad.runtime.json_types import Json
 
 BODY_BYTES_MAX = 600 * 1024
-DONE = {
-    "memory.delete": "dropped",
-    "memory.restore": "restored",
-    "memory.edit": "edited",
-    "memory.rate": "rated",
-    "memory.promote": "kept",
-    "memory.demote": "on probation again",
-    "memory.supersede": "merged",
-    "memory.settle": "settled",
-    "memory.link": "linked",
-    "memory.unlink": "unlinked",
-    "lint.dismiss": "set aside",
-}
-"""The methods that may change something, and what is said of each."""
-
+CHANGES = frozenset(
+    {
+        *("memory.delete", "memory.restore", "memory.edit", "memory.rate", "memory.promote", "memory.demote"),
+        *("memory.supersede", "memory.settle", "memory.link", "memory.unlink", "lint.dismiss"),
+    }
+)
+"""The methods that may change something."""
 FOUND = ("active", "probation")
 OPPOSITE = {"helpful": ("unhelpful",), "unhelpful": ("helpful",), "outdated": ("helpful", "helpful")}
 """Ratings that together take one back."""
@@ -52,16 +44,15 @@ async def do(request: Request) -> Response:
         change = msgspec.json.decode(bytes(body), type=Change)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Invalid(f"the body is no change: {error}", hint='send {"method": …, "params": {…}}') from error
-    if change.method not in DONE:
+    if change.method not in CHANGES:
         raise Refused(
             f"the page does not change anything by {change.method[:80]}", hint="use the command line"
         )
     ask: Ask = request.app.state.ask
     back = await taken_back(ask, change.method, change.params)
     answer = await ask(change.method, **change.params)
-    query = Query(change.method, change.params)
-    told = {"said": DONE[change.method], "command": query.command, "answer": answer, "undo": back}
-    return JSONResponse(told)
+    command = Query(change.method, change.params).command
+    return JSONResponse({"command": command, "answer": answer, "undo": back})
 
 
 async def taken_back(ask: Ask, method: str, params: Mapping[str, Any]) -> list[Json]:

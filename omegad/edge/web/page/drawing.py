@@ -3,10 +3,10 @@ The same answers give the same picture.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from omegad.edge.web.page.showing import title
 from omegad.runtime.json_types import Json
@@ -25,21 +25,10 @@ NEAR = 1.2
 """Of the size of a box: nearer than that two boxes lie upon each other."""
 
 
-class Picture(NamedTuple):
-    """What is drawn, and of how many memories: boxes and lines by where they are, and what they are."""
-
-    nodes: Sequence[Json]
-    lines: Sequence[Json]
-    of: int
-    width: int
-    height: int
-    box: int
-    line: int
-
-
-def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Picture:
-    """Lay out the memories around one, which is the first: the nearest, and of these the best connected, as
-    many as *most*. Takes about a tenth of a second for 60, and a thread of its own is right for it.
+def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Mapping[str, Any]:
+    """Return boxes and lines, by where they are, of the memories around one, which is the first: the nearest,
+    and of these the best connected, as many as *most*. Takes a tenth of a second for 60, and a thread of its
+    own is right for it.
     """
     import numpy as np  # noqa: PLC0415  which no other page needs
 
@@ -75,15 +64,8 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Pi
         {**edge, "ends": (*at[one].tolist(), *at[other].tolist())}
         for edge, (one, other) in zip(drawn, ends.tolist(), strict=True)
     ]
-    return Picture(
-        nodes=boxes,
-        lines=lines,
-        of=len(nodes),
-        width=WIDTH,
-        height=height,
-        box=BOX,
-        line=LINE,
-    )
+    frame = {"of": len(nodes), "width": WIDTH, "height": height, "box": BOX, "line": LINE}
+    return {"nodes": boxes, "lines": lines, **frame}
 
 
 def _pushed(at: "Array", np: ModuleType) -> "Array":
@@ -97,32 +79,10 @@ def _pushed(at: "Array", np: ModuleType) -> "Array":
     return pushed
 
 
-class Mark(NamedTuple):
-    """A step of a belief: where it stands, and what happened there."""
-
-    x: float
-    y: float
-    side: str
-    told: str
-
-
-class Belief(NamedTuple):
-    """A step line: the points of a polyline, its marks, the height of one half, the first and last day."""
-
-    points: str
-    marks: Sequence[Mark]
-    width: int
-    height: int
-    left: int
-    top: int
-    half: float
-    first: str
-    last: str
-    values: Sequence[tuple[float, str]]
-
-
-def belief(history: Sequence[Json], width: int, height: int) -> Belief:
-    """Draw how strongly a thesis was believed over time: a confidence holds until the next event."""
+def belief(history: Sequence[Json], width: int, height: int) -> Mapping[str, Any]:
+    """Return a step line of how strongly a thesis was believed over time, where a confidence holds until the
+    next event: the points of a polyline, its marks with what happened there, and what stands at the axes.
+    """
     left, top, bottom = (34, 10, 24) if height > 100 else (0, 6, 6)  # noqa: PLR2004  room for words at the axes
     times = [datetime.fromisoformat(one["at"]).timestamp() for one in history]
     first, last = times[0], max(times[-1], times[0] + 1)
@@ -134,16 +94,21 @@ def belief(history: Sequence[Json], width: int, height: int) -> Belief:
     def y(confidence: float) -> float:
         return round(top + (1 - confidence) * (height - top - bottom), 1)
 
-    points, marks = list[str](), list[Mark]()
+    points, marks = list[str](), list[dict[str, object]]()
     for at, one in zip(times, history, strict=True):
         points += [f"{x(at)},{y(one['before'])}", f"{x(at)},{y(one['confidence'])}"]
         counts = f"{one['for_count']} for, {one['against_count']} against"
         told = f"{one['at'][:16].replace('T', ' ')}: {one['what']}, {one['confidence']:.2f} ({counts})"
-        marks.append(Mark(x(at), y(one["confidence"]), one["side"] or one["what"], told))
+        side = one["side"] or one["what"]
+        marks.append({"x": x(at), "y": y(one["confidence"]), "side": side, "told": told})
     points.append(f"{width - 8 + 4},{y(history[-1]['confidence'])}")
-    values = [(y(value), f"{value:g}") for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    days = history[0]["at"][:10], history[-1]["at"][:10]
-    return Belief(" ".join(points[1:]), marks, width, height, left, top, y(0.5), *days, values)
+    return {
+        "points": " ".join(points[1:]),
+        "marks": marks,
+        "frame": (width, height, left, y(0.5)),
+        "days": (history[0]["at"][:10], history[-1]["at"][:10]),
+        "scale": [(y(value), f"{value:g}") for value in (0.0, 0.25, 0.5, 0.75, 1.0)],
+    }
 
 
 def reliability(curve: Sequence[Json], side: int = 140) -> Sequence[tuple[float, float, float, str]]:

@@ -41,7 +41,6 @@ async def page(ask: Asking) -> Mapping[str, object]:
     return {
         "memory": memory,
         "life": [lived(event, memory_id) for event in life["events"]],
-        "has_more_life": life["next_cursor"],
         "wordings": wordings(life["events"], memory),
         "graph": graph,
         "texts": texts,

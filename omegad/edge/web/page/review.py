@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -109,13 +110,13 @@ async def page(ask: Asking) -> Mapping[str, object]:
     ]
     items = list(once(found, project))
     texts = await known(ask, items)
-    counts = {kind: sum(one.kind == kind for one in items) for kind in TITLES}
     return {
         "items": [one for one in items if only in (None, one.kind)],
         "texts": texts,
-        "counts": {kind: count for kind, count in counts.items() if count},
+        "counts": Counter(one.kind for one in items),
         "total": len(items),
-        "totals": {"stale": stale["total"], "junk": junk["total"], "findings": report["total"]},
+        "stale": stale["total"],
+        "junk": junk["total"],
         "titles": TITLES,
         "only": only,
     }

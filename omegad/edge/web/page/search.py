@@ -14,7 +14,6 @@ LEAST = 0.005
 """A stage that contributes less is told together with the others like it."""
 ROW, BARS, WIDTH = 18, 180, 360
 FOUND_MAX = 20
-FILTERS = ("project", "event_types", "since", "until", "mode")
 
 
 class Bar(NamedTuple):

@@ -3,7 +3,6 @@ nothing turns the direction of the text around it.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -88,10 +87,9 @@ def call(text: str) -> str:
     return f"{found[1]}{arrow}{result}" if found else text
 
 
-def unseen_names(text: str) -> str:
-    """Return which unseen characters a text has, in words; nothing where it has none."""
-    found = dict.fromkeys(_UNSEEN.findall(text))
-    return ", ".join(unicodedata.name(one, f"U+{ord(one):04X}").lower() for one in list(found)[:5])
+def hides(text: str) -> bool:
+    """Say whether a text has characters that nobody sees."""
+    return bool(_UNSEEN.search(text))
 
 
 @cache
@@ -117,7 +115,7 @@ def templates() -> Environment:
         "size": printing.size,
         "duration": printing.duration,
         "call": call,
-        "unseen_names": unseen_names,
+        "hides": hides,
     }
     known.globals["q"] = lambda method, **params: Query(method, params)
     return known

@@ -17,20 +17,13 @@ if (given) {
 const token = sessionStorage.getItem("token");
 const authorised = (more = {}) => ({ ...more, cache: "no-store", headers: { Authorization: `Bearer ${token}`, ...more.headers } });
 
-function told(text) {
-  const line = document.createElement("p");
-  line.textContent = text;
-  return line;
-}
+const told = (text) => Object.assign(document.createElement("p"), { textContent: text });
 
 function say(text, action) {
   const toast = $("#toast");
   toast.replaceChildren(told(text));
   if (action) {
-    const button = document.createElement("button");
-    button.textContent = "Undo (u)";
-    button.addEventListener("click", undo);
-    toast.append(button);
+    toast.append(Object.assign(document.createElement("button"), { textContent: "Undo (u)", onclick: undo }));
   }
   clearTimeout(say.timer);
   say.timer = setTimeout(() => toast.replaceChildren(), HELD_MS);
@@ -52,10 +45,8 @@ async function show({ quietly = false } = {}) {
     if (answer.status === 401) {
       main.replaceChildren(told("The token is not valid any more: the page was started again. Run `omegad page`."));
     } else if (path.endsWith(".json") || !answer.headers.get("content-type").startsWith("text/html")) {
-      const text = document.createElement("pre");
-      text.className = "text json";
-      text.textContent = JSON.stringify(JSON.parse(body), null, 2);
-      main.replaceChildren(text);
+      const text = JSON.stringify(JSON.parse(body), null, 2);
+      main.replaceChildren(Object.assign(document.createElement("pre"), { className: "text json", textContent: text }));
       document.title = `${path} – omegad`;
     } else {
       put(new DOMParser().parseFromString(body, "text/html"), quietly);
@@ -219,9 +210,9 @@ async function act(button) {
 
 async function perform(method, params) {
   try {
-    const { said, undo } = await change(method, params);
+    const { command, undo } = await change(method, params);
     await show({ quietly: true });
-    say(said, undo.length);
+    say(command.length > 120 ? `${command.slice(0, 119)}…` : command, undo.length);
   } catch (error) {
     say(error.message);
   }
