@@ -178,7 +178,7 @@ def _read(connection: Connection, condition: str, values: dict[str, object]) -> 
     names = Session.__struct_fields__
     rows = connection.execute(_SESSIONS.format(condition=condition), values)
     told: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
-    return [Session(**one | {"last_seen": rfc3339(one["last_seen"])}) for one in told]
+    return [Session(**{**one, "last_seen": rfc3339(one["last_seen"])}) for one in told]
 
 
 def _untold(connection: Connection, session_id: str) -> list[Session]:

@@ -1,20 +1,21 @@
 """Takes pictures of every page: `python -m tests.edge.page.shots HOME FOLDER [--widths 360,1280,2000]
-[--schemes light,dark] [--only now,search] [--write] [--whole]`.
+[--schemes light,dark] [--only now,search] [--ask QUESTION] [--write] [--whole]`.
 """
 
 import argparse
 import os
 from pathlib import Path
+from urllib.parse import quote_plus
 
 from tests.edge.page.browser import chromium, page_of
 
 PLACES = {
     "now": "/page/now",
-    "search": "/page/search?text=why+is+an+answer+late",
+    "search": "/page/search?text={ask}",
     "searched_in_vain": "/page/search?text=how+do+we+rotate+the+certificates+of+the+mail+relay",
     "search_empty": "/page/search",
     "memories": "/page/memory",
-    "memory": ("/page/search?text=why+is+an+answer+late", ".results li:nth-child(3) h2 a"),
+    "memory": ("/page/search?text={ask}", ".results li:nth-child({result}) h2 a"),
     "timeline": "/page/timeline?days=3",
     "session": ("/page/timeline?days=3", "aside .rows li:nth-child(5) a"),
     "theses": "/page/theses",
@@ -26,14 +27,12 @@ PLACES = {
 HEIGHTS = {360: 780, 1280: 860, 2000: 1200}
 
 
-def shoot(
-    url: str, folder: Path, widths: list[int], schemes: list[str], only: list[str], *, whole: bool
-) -> None:
+def shoot(url: str, given: argparse.Namespace) -> None:
     """Take them, each as WIDTH-SCHEME-PAGE.png."""
-    folder.mkdir(parents=True, exist_ok=True)
+    given.folder.mkdir(parents=True, exist_ok=True)
     origin = url.partition("/#")[0]
-    for scheme in schemes:
-        for width in widths:
+    for scheme in given.schemes.split(","):
+        for width in map(int, given.widths.split(",")):
             size = {"width": width, "height": HEIGHTS.get(width, 900)}
             with chromium(viewport=size, color_scheme=scheme, reduced_motion="reduce") as context:
                 tab = context.pages[0]
@@ -41,9 +40,10 @@ def shoot(
                 tab.on("pageerror", lambda error: print("error", error))  # noqa: T201
                 tab.goto(url)
                 for name, place in PLACES.items():
-                    if only and name not in only:
+                    if given.only and name not in given.only.split(","):
                         continue
-                    path, click = place if isinstance(place, tuple) else (place, None)
+                    path, click = place if isinstance(place, tuple) else (place, "")
+                    path, click = path.format(ask=quote_plus(given.ask)), click.format(result=given.result)
                     tab.goto(origin + path)
                     tab.wait_for_selector("main .page")
                     if click:
@@ -54,7 +54,7 @@ def shoot(
                     wide = tab.evaluate("document.documentElement.scrollWidth")
                     if wide > width:
                         print(f"{name} is {wide} wide at {width}")  # noqa: T201
-                    tab.screenshot(path=folder / f"{width}-{scheme}-{name}.png", full_page=whole)
+                    tab.screenshot(path=given.folder / f"{width}-{scheme}-{name}.png", full_page=given.whole)
 
 
 if __name__ == "__main__":
@@ -64,17 +64,12 @@ if __name__ == "__main__":
     parser.add_argument("--widths", default="360,1280,2000")
     parser.add_argument("--schemes", default="light,dark")
     parser.add_argument("--only", default="")
+    parser.add_argument("--ask", default="why is an answer late")
+    parser.add_argument("--result", type=int, default=1, help="whose memory is shown")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
     with page_of(
         {**os.environ, "OMEGAD_HOME": str(given.home)}, *(["--write"] if given.write else [])
     ) as address:
-        shoot(
-            address,
-            given.folder,
-            [int(one) for one in given.widths.split(",")],
-            given.schemes.split(","),
-            list(filter(None, given.only.split(","))),
-            whole=given.whole,
-        )
+        shoot(address, given)
