@@ -30,7 +30,9 @@ async def test_a_session_is_listed_with_what_it_did_and_what_was_shown_at_which_
     paths: Paths, clock: FakeClock
 ) -> None:
     async with served(paths, clock, Config(model="none")) as home:
-        await stored(home, "The importer needs Python 3.12")  # 30 bytes, and 24 for its id: 14 tokens each time
+        await stored(
+            home, "The importer needs Python 3.12"
+        )  # 30 bytes, and 24 for its id: 14 tokens each time
         await a_session(home, "s-1", "hi")
         await home.caller.call(
             "tool.record", session_id="s-1", tool_name="Bash", status="error", result="exit 1"

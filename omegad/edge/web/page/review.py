@@ -202,7 +202,8 @@ def findings(found: Sequence[Json]) -> Iterator[Item]:
         elif one["rule"] in ("orphan", "stale_decision") and memories:
             deeds.append(drop(memories[0]))
         is_shown = one["rule"] in ("contradiction", "rests_on", "orphan", "stale_decision")
-        texts = [(each, "") for each in memories[:4]] if is_shown else [(None, one["text"])]
+        about = one["ids"][0] if one["rule"] == "thesis" else None
+        texts = [(each, "") for each in memories[:4]] if is_shown else [(about, one["text"])]
         why = _MEMORY.sub("…", one["text"]) if is_shown and one["rule"] != "contradiction" else ""
         yield Item(one["rule"], tuple(texts), why, "lint", tuple(deeds), one["settle"])
 

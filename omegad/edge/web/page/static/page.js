@@ -87,11 +87,11 @@ function put(fragment, quietly) {
 // What takes longer comes when the rest is there.
 function complete() {
   for (const part of $$("[data-part]", main)) {
-    fetch(`/data/${part.dataset.part}`, authorised()).then(async (answer) => {
+    fetch(`/data/${part.dataset.part}`, authorised({ signal: asking.signal })).then(async (answer) => {
       const body = new DOMParser().parseFromString(await answer.text(), "text/html").body;
       if (part.isConnected) part.replaceChildren(...body.childNodes);
       part.removeAttribute("aria-busy");
-    }, () => part.replaceChildren(told("This did not come.")));
+    }).catch((error) => error.name === "AbortError" || part.replaceChildren(told("This did not come.")));
   }
 }
 
