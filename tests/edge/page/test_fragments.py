@@ -320,6 +320,13 @@ def test_a_neighbourhood_is_drawn_alike_each_time_within_its_frame_and_says_of_h
     picture = drawing.neighbourhood(nodes, edges, 60)
     assert picture == drawing.neighbourhood(nodes, edges, 60)
     assert (len(picture["nodes"]), picture["of"], picture["nodes"][0]["memory_id"]) == (60, 200, "mem-0")
+    upon = [
+        (one["memory_id"], other["memory_id"])
+        for place, one in enumerate(picture["nodes"])
+        for other in picture["nodes"][:place]
+        if abs(one["x"] - other["x"]) < picture["box"] and abs(one["y"] - other["y"]) < picture["line"]
+    ]
+    assert upon == []
     for one in picture["nodes"]:
         assert picture["box"] / 2 <= one["x"] <= picture["width"] - picture["box"] / 2
         assert picture["line"] / 2 <= one["y"] <= picture["height"] - picture["line"] / 2

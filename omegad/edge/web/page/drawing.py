@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 1_080, 620
 BOX, LINE = 168, 24
 NAME_CHARACTERS = 24
-ROUNDS = 160
+ROUNDS = 120
 SEED = 4
 NEAR = 1.2
 """Of the size of a box: nearer than that two boxes lie upon each other."""
@@ -38,24 +38,29 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Ma
     drawn = [one for one in edges if one["source_id"] in place and one["target_id"] in place]
     count = len(order)
     height = max(120, min(1_500, HEIGHT * count // 40))
-    random = np.random.default_rng(SEED)
     angle = np.arange(count) * 2.399963
-    reach = np.array([0.0, 0.45, 0.95])[[min(one["hop"], 2) for one in order]] + random.normal(0, 0.02, count)
+    reach = np.array([0.0, 0.45, 0.95])[[min(one["hop"], 2) for one in order]] + np.random.default_rng(
+        SEED
+    ).normal(0, 0.02, count)
     at = np.stack([np.cos(angle) * reach * WIDTH / 2, np.sin(angle) * reach * height / 2], axis=1)
     ends = np.array([(place[one["source_id"]], place[one["target_id"]]) for one in drawn]).reshape(-1, 2)
     for cooled in np.linspace(1.0, 0.05, ROUNDS):
         push = _pushed(at, np)
         if len(ends):
-            along = at[ends[:, 1]] - at[ends[:, 0]]
-            pull = along * 0.02
+            pull = (at[ends[:, 1]] - at[ends[:, 0]]) * 0.02
             np.add.at(push, ends[:, 0], pull)
             np.add.at(push, ends[:, 1], -pull)
-        push[0] = 0.0
         at += np.clip(push, -30, 30) * cooled
         at[0] = 0.0
         at[:, 0] = np.clip(at[:, 0], -(WIDTH - BOX) / 2 + 4, (WIDTH - BOX) / 2 - 4)
         at[:, 1] = np.clip(at[:, 1], -(height - LINE) / 2 + 4, (height - LINE) / 2 - 4)
-    at = np.round(at + np.array([WIDTH / 2, height / 2]), 1)
+    gap, turn = np.array([BOX + 6.0, LINE + 6.0]), (np.arange(count)[:, None] - np.arange(count)) * 1e-6
+    for _ in range(ROUNDS):  # until hardly a box lies upon another, however tall that makes it
+        apart = at[:, None, :] - at[None, :, :]
+        over = np.clip(gap - np.abs(apart), 0.0, None)
+        at[:, 1] += ((over[:, :, 0] > 0) * over[:, :, 1] * np.sign(apart[:, :, 1] + turn)).sum(axis=1) * 0.5
+    at = np.round(at + np.array([WIDTH / 2, LINE - at[:, 1].min()]), 1)
+    height = int(at[:, 1].max()) + LINE
     boxes = [
         {**one, "name": title(one["content"], NAME_CHARACTERS), "x": x, "y": y}
         for one, (x, y) in zip(order, at.tolist(), strict=True)
@@ -70,8 +75,7 @@ def neighbourhood(nodes: Sequence[Json], edges: Sequence[Json], most: int) -> Ma
 
 def _pushed(at: "Array", np: ModuleType) -> "Array":
     """Return how boxes push each other, most where they lie upon each other."""
-    apart = at[:, None, :] - at[None, :, :]
-    scaled = apart / np.array([BOX + 16.0, LINE + 16.0])
+    scaled = (at[:, None, :] - at[None, :, :]) / np.array([BOX + 16.0, LINE + 16.0])
     far = np.maximum(np.sqrt((scaled**2).sum(axis=2)), 0.05)
     np.fill_diagonal(far, 9.0)
     force = np.where(far < NEAR, (NEAR - far) * 40, 0.9 / far**2)
