@@ -36,12 +36,13 @@ class PreparedQuestion(NamedTuple):
 
 
 class SearchReading(NamedTuple):
-    """What a search found, and of which moment."""
+    """What a search found, of which moment, and the confidence below which nothing is answered."""
 
     matches: Matches
     moment: Moment
     is_degraded: bool
     started: float
+    floor: float
 
 
 async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> PreparedQuestion:
@@ -75,7 +76,8 @@ def read(
         matches = search(connection, query, Sources(None, index, asked.types, asked.model), moment.now_us)
     if not matches.results:
         moment.require_current()
-    return SearchReading(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)
+    is_told = is_degraded and query.mode not in BY_WORDS
+    return SearchReading(matches, moment, is_told, asked.started, asked.model.floor)
 
 
 async def finish(
@@ -87,7 +89,7 @@ async def finish(
         results=matches.results,
         abstained=not matches.results,
         confidence=matches.confidence,
-        floor=fitted().floor,
+        floor=found.floor,
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
         query_id=uuid7(services.clock) if query.as_of is None else "",
