@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -220,11 +220,11 @@ def test_a_host_that_can_be_read_two_ways_is_no_host(site: Site, lines: list[str
     ["/static/../memory", "/static/%2e%2e/memory", "//memory", "/./memory", "/%2e/memory", "/;/memory"],
 )
 def test_no_way_round_leads_to_what_needs_the_token(site: Site, path: str) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
-    connection.request("GET", path)
-    answer = connection.getresponse()
-    assert answer.status in {401, 404}
-    assert "memories" not in json.loads(answer.read())
+    with closing(http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE_S)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert answer.status in {401, 404}
+        assert "memories" not in json.loads(answer.read())
 
 
 def test_who_sends_half_a_head_is_told_that_the_rest_did_not_come(site: Site) -> None:
