@@ -115,7 +115,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.edge.web.door": STDLIB | {"h11", "structlog", "uvicorn"},
     "omegad.edge.web.page": STDLIB | {"anyio", "jinja2", "msgspec", "numpy", "starlette"},
     "omegad.edge.web.rules": STDLIB | {"msgspec"},
-    "omegad.edge.web.tools": STDLIB | {"mcp", "starlette"},
+    "omegad.edge.web.tools": STDLIB | {"anyio", "mcp", "starlette"},
 }
 
 WORLDLY = {"open", "print", "input", "eval", "exec", "breakpoint"}  # builtins that no pure module calls

@@ -53,8 +53,10 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 SAY_MORE = {"audit", "git_events", "memories"}
 """Views that say more than that version's did; `test_versions` pins their digests."""
 
-RECKONED = {"score", "explanation", "strength", "retrieval_count", "last_retrieved_at"}
-"""What later versions reckon otherwise of the same events: the order that follows from it is as it was."""
+RECKONED = {"score", "explanation", "strength", "retrieval_count", "last_retrieved_at", "floor"}
+"""What later versions reckon otherwise of the same events, or did not say: the order that follows from it is as
+it was.
+"""
 
 
 def lasting(answer: dict[str, Any]) -> dict[str, Any]:

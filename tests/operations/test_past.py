@@ -209,7 +209,9 @@ def required(params: type[msgspec.Struct]) -> list[str]:
 async def test_every_query_looks_back_and_leaves_no_trace(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         memory_id = (
-            await it.caller.call("memory.store", content="alpha is slow", event_type="lesson_learned")
+            await it.caller.call(
+                "memory.store", content="alpha is slow", event_type="lesson_learned", session_id="s-1"
+            )
         )["memory_id"]
         thesis_id = (await it.caller.call("thesis.state", statement="alpha is slow because of beta"))[
             "thesis_id"
@@ -219,6 +221,7 @@ async def test_every_query_looks_back_and_leaves_no_trace(paths: Paths, clock: F
             "memory_id": memory_id,
             "thesis_id": thesis_id,
             "task_id": task_id,
+            "session_id": "s-1",
             "days": 0,
             "query": "alpha",
             **GIVEN,

@@ -74,7 +74,7 @@ async def served(share: float = 1.0) -> AsyncIterator[Served]:
     listener = socket.create_server(("127.0.0.1", 0), backlog=endpoint.BACKLOG)
     is_over = asyncio.Event()
     asking = Asking(Path("none"), lambda: None, "test")
-    http = Web(listener, TOKEN, asking, [tools.part(asking)], share)
+    http = Web(listener, TOKEN, asking, [tools.part(asking, {"OMEGAD_HOME": "none"})], share)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(http.serve, is_over)
         yield Served(listener.getsockname()[1])
