@@ -239,6 +239,7 @@ def _has_settled(home: Home) -> bool:
     )
 
 
+@pytest.mark.long
 def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start(home: Home) -> None:
     """As on a full disk: another process holds them."""
     home.start()

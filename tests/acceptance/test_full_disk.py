@@ -206,6 +206,7 @@ def _log_troubles(home: Home) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(
     homes: Callable[..., Home], disk: Path
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(
     writer.check()
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(
     homes: Callable[..., Home], disk: Path
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(
     writer.check()
 
 
+@pytest.mark.long
 def test_views_that_are_damaged_while_the_disk_is_full_are_built_again_when_there_is_room(
     homes: Callable[..., Home], disk: Path
 ) -> None:

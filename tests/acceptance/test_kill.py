@@ -299,6 +299,7 @@ def long(many: Path, homes: Callable[..., Home], tmp_path: Path) -> Home:
     return home.start()
 
 
+@pytest.mark.long
 def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Home) -> None:
     before = _answers(long)
     assert all(before)
@@ -323,6 +324,7 @@ def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Ho
     long.check()
 
 
+@pytest.mark.long
 def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(long: Home) -> None:
     before = _answers(long)
 
@@ -357,6 +359,7 @@ def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(long: H
     long.restart().check()
 
 
+@pytest.mark.long
 def test_a_proof_that_is_broken_off_says_so_and_the_next_one_is_whole(long: Home) -> None:
     with long.raw() as asking:
         for method, work in (("log.verify", "prove"), ("views.verify", "verify")):

@@ -98,7 +98,10 @@ def test_what_cannot_be_asked_is_refused_with_what_is_wrong(asked: Command, tmp_
     assert "mem-nowhere is in no answer" in told
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGINT, signal.SIGKILL))],
+)
 def test_wherever_it_is_ended_nothing_is_left(asked: Command, tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
