@@ -26,6 +26,7 @@ OWN_MAX = 256
 HEAD_S = 10.0
 BODY_S = 30.0
 KEPT_S = 60  # between two requests
+UNREAD_S = 60.0  # in which a client reads nothing of what is answered
 LINGERING_S = 1.0  # for a client that is refused to read why
 HEAD_BYTES_MAX = 16 * 1024
 HEAD_LINES_MAX = 100
@@ -85,8 +86,8 @@ class Door:
 
 
 class Connection(H11Protocol):
-    """A connection that has so long for the head of a request and for the rest, and whose heads are
-    checked before anything is made of them.
+    """A connection that has so long for the head of a request and for the rest, and to go on reading what is
+    answered, and whose heads are checked before anything is made of them.
     """
 
     def __init__(self, door: Door, server: uvicorn.Server) -> None:
@@ -95,16 +96,19 @@ class Connection(H11Protocol):
         self._head = bytearray()
         self._is_refused = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin as a stranger."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # so that whatever is not read is told of
         self._door.enter(self)
         self._await("head", HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of everything."""
         self._await("nothing")
+        self._stop_minding_reader()
         self._door.leave(self)
         super().connection_lost(exc)
 
@@ -185,6 +189,29 @@ class Connection(H11Protocol):
         else:
             said = f"the {what} of the request did not come within {after_s:.0f} s"
             self._refuse(Refusal(HTTPStatus.REQUEST_TIMEOUT, said, "send it at once"))
+
+    def pause_writing(self) -> None:
+        """Make no more of the answer while some of it waits to be read, which has to go on."""
+        super().pause_writing()
+        self._mind_reader()
+
+    def resume_writing(self) -> None:
+        """Go on, as all of it is on its way."""
+        self._stop_minding_reader()
+        super().resume_writing()
+
+    def _mind_reader(self, unread: int | None = None) -> None:
+        """Close where as much is unread as before; nothing is written while this goes on."""
+        left = self.transport.get_write_buffer_size()
+        if left == unread:
+            self.turn_out("what was answered is not read")
+        else:
+            self._unread = self.loop.call_later(UNREAD_S, self._mind_reader, left)
+
+    def _stop_minding_reader(self) -> None:
+        if self._unread:
+            self._unread.cancel()
+            self._unread = None
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer, take nothing more, and close as soon as that can have been read."""

@@ -16,10 +16,13 @@ import anyio
 import httpx2
 import msgspec
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from omegad.edge.web import door, tools
 from omegad.edge.web.asking import Asking
-from omegad.edge.web.serving import Web
+from omegad.edge.web.serving import Part, Web
 from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, until
 from tests.edge.mcp.conftest import Host
@@ -29,6 +32,7 @@ TOKEN = "t" * 43
 NOBODY = 65_534
 ACCEPTS = {"accept": "application/json, text/event-stream"}
 SHORT_S = 0.3  # of a deadline that is to be missed
+MUCH_BYTES = 32 << 20  # more than the buffers between two processes hold
 
 
 class Served:
@@ -69,12 +73,17 @@ class Served:
             ).status_code
 
 
+async def much(_request: Request) -> Response:
+    return Response(b"m" * MUCH_BYTES)
+
+
 @asynccontextmanager
 async def served(share: float = 1.0) -> AsyncIterator[Served]:
     listener = socket.create_server(("127.0.0.1", 0), backlog=endpoint.BACKLOG)
     is_over = asyncio.Event()
     asking = Asking(Path("none"), lambda: None, "test")
-    http = Web(listener, TOKEN, asking, [tools.part(asking, {"OMEGAD_HOME": "none"})], share)
+    parts = [tools.part(asking, {"OMEGAD_HOME": "none"}), Part([Route("/much", much)])]
+    http = Web(listener, TOKEN, asking, parts, share)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(http.serve, is_over)
         yield Served(listener.getsockname()[1])
@@ -207,6 +216,20 @@ async def test_a_stranger_takes_the_place_of_another_and_never_the_owners() -> N
         own_writer.close()
         await own_writer.wait_closed()
         assert await web.initialize() == 200
+
+
+@pytest.mark.parametrize("then", ["close", "keep-alive"])
+async def test_an_answer_that_nobody_reads_takes_no_place_for_ever(
+    then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "UNREAD_S", SHORT_S)
+    async with served(share=0.0) as web:  # where the owner may have one connection
+        asks = web.head(f"Connection: {then}", path="/much").replace(b"POST", b"GET")
+        async with web.connection(asks) as (reader, _):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            with anyio.fail_after(PATIENCE_S):
+                while await web.initialize() != 200:
+                    await anyio.sleep(SHORT_S)
 
 
 @contextmanager
