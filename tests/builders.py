@@ -629,7 +629,7 @@ class Caller:
         self.told: list[tuple[str, Any]] = []
         self._service = service
 
-    async def call(self, method: str, **params: object) -> Any:
+    async def call(self, method: str, /, **params: object) -> Any:
         """Call a method as a client would, and return its result as one would read it."""
         call = Call(method, Raw(msgspec.json.encode(params)), self.peer, self._notify)
         return msgspec.json.decode(msgspec.json.encode(await self._service.server._handler(call)))

@@ -114,7 +114,7 @@ class Asking:
         finally:
             await link.close()
 
-    async def begin(self, **params: object) -> int:
+    async def begin(self, /, **params: object) -> int:
         """Return the position after which who asks `log.follow` for this is told; raises what it refuses, and
         `Overloaded` where too many are told already.
         """
@@ -130,7 +130,7 @@ class Asking:
             raise Invalid(f"position {after} is beyond the end of the log, {head}")
         return after
 
-    async def follow(self, **params: object) -> AsyncIterator[Json]:
+    async def follow(self, /, **params: object) -> AsyncIterator[Json]:
         """Yield every event after a position, by default those to come, until the caller has enough;
         raises what `begin` does, and `NoDaemon` where the daemon ends.
         """

@@ -118,6 +118,7 @@ class Web:
         )
         application.router.redirect_slashes = False
         application.state.ask = self._asking.ask
+        application.state.begin = self._asking.begin
         application.state.follow = self._asking.follow
         application.state.asking = self._asking
         return application

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -291,6 +292,13 @@ async def test_a_page_that_is_not_there_and_a_number_that_is_none_are_refused_wi
         assert "days is a number" in (await page.get("timeline?days=many", 400)).text
         assert "no memory mem-0" in (await page.get("memory/mem-0", 404)).text
         assert "does not ask memory.delete" in (await page.get("query?method=memory.delete", 409)).text
+        for params, wrong in (
+            ('{"method": "log.read"}', "log.read"),
+            ('{"self": 1}', "field `self`"),
+            ('{"text": ' + "[" * 8_000, "params is a JSON object"),
+        ):
+            shown = await page.get(f"query?method=memory.query&params={quote(params, safe='[')}", 400)
+            assert wrong in shown.text, params
         with pytest.raises(OmegadError, match="no memory"):
             await page.json("memory/mem-0.json")
 

@@ -102,6 +102,7 @@ def test_every_method_is_there_and_refuses_as_the_socket_does(site: Site) -> Non
         ("/rpc/memory.list", {"json": {"min_position": 10**9}}, 400),
         ("/rpc/log.verify", {"json": {"progress_token": "p"}}, 400),
         ("/rpc/log.follow", {"json": {"after": 10**9}}, 400),
+        ("/rpc/log.follow", {"json": {"self": 1}}, 400),
         ("/rpc/system.ping", {"headers": {"omegad-client": "x" * 300}}, 400),
         ("/rpc/system.ping", {"headers": {"omegad-client": "two words"}}, 400),
         ("/rpc/memory.store", {"json": {"content": "x"}, "headers": {"idempotency-key": '""'}}, 400),
@@ -187,6 +188,7 @@ def test_the_log_is_followed_as_lines_until_its_reader_leaves(site: Site) -> Non
                 stack.enter_context(follow(site, client, head))
             until(lambda: connections() >= FOLLOWERS_MAX)
             assert site.refusal("POST", "/rpc/log.follow") == (429, "overloaded")
+            assert site.refusal("GET", "/data/events") == (429, "overloaded")
     until(lambda: connections() <= 0)
 
 

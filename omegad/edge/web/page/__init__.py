@@ -7,6 +7,7 @@ anything is at `/data/…`, and asks for the token.
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -31,7 +32,7 @@ async def query(ask: Asking) -> Mapping[str, object]:
     """Ask one method by itself, and show what it answers. Raises `Invalid`."""
     try:
         params = msgspec.json.decode(ask.given.get("params") or "{}", type=dict[str, object])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Invalid("params is a JSON object", hint="change the address") from error
     answer = await ask(ask.given.get("method", ""), **params)
     return {"answer": msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()}
@@ -57,7 +58,7 @@ def routes(may_write: bool) -> list[BaseRoute]:  # noqa: FBT001  the contract wi
     """Return the page's routes; those that change something only where *may_write*.
 
     Each asks by `request.app.state.ask(method, **params)`, and hears of events by
-    `request.app.state.follow(after=…)`.
+    `request.app.state.follow(after=…)`, which `request.app.state.begin(after=…)` refuses before.
     """
     found: list[BaseRoute] = [
         Route("/", shell),
@@ -116,13 +117,17 @@ def in_json(asked: list[tuple[Query, Json]]) -> bytes:
 
 
 async def events(request: Request) -> Response:
-    """Return a line of JSON for each event after a position, as it comes: its position, and its HTML."""
+    """Return a line of JSON for each event after a position, as it comes: its position, and its HTML. It
+    ends where the daemon does. Raises what is refused.
+    """
     after = Asking(request.app.state.ask, request.query_params).number("after", 0, 2**62, least=0)
+    await request.app.state.begin(after=after)
 
     async def lines() -> AsyncIterator[bytes]:
-        async for event in request.app.state.follow(after=after):
-            if now.is_heard(event):
-                html = showing.fragment("event", {"event": now.told(event)})
-                yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
+        with suppress(OmegadError):  # the page asks again
+            async for event in request.app.state.follow(after=after):
+                if now.is_heard(event):
+                    html = showing.fragment("event", {"event": now.told(event)})
+                    yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
 
     return StreamingResponse(lines(), media_type="application/x-ndjson")

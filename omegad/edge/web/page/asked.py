@@ -76,7 +76,7 @@ class Asking:
         self.given = given
         self.asked: list[tuple[Query, Json]] = []
 
-    async def __call__(self, method: str, **params: object) -> Json:
+    async def __call__(self, method: str, /, **params: object) -> Json:
         """Return what a method answers. Parameters that are None or empty are left out. Raises what the
         daemon raises, and `Refused` for what does more than read.
         """
@@ -95,7 +95,7 @@ class Asking:
         self.asked[place] = (Query(method, told), answer)
         return answer
 
-    async def unnamed(self, method: str, **params: object) -> Json:
+    async def unnamed(self, method: str, /, **params: object) -> Json:
         """Ask what no number of the page comes by."""
         return await self._ask(method, **params)
 
