@@ -31,6 +31,8 @@ from omegad.search import model
 NICENESS = 10
 LIMIT, LIMIT_MAX = 1_000, 10_000
 SHOWN = 20
+WITHOUT_MAX = 10_000  # memories, of which each is taken out for each question
+FILE_BYTES_MAX = 1 << 20
 WITHIN_S = 600
 TEXT_COLUMNS = 100
 UNLIKE = {"ranking": "another ranking", "embedder": "another model", "unknown": "what is not known"}
@@ -53,7 +55,7 @@ def run(arguments: Namespace, instance: Instance) -> None:
         raise WrongUsage(f"--limit is 1 to {LIMIT_MAX:,}, --within at least 1, --limit-shown not negative")
     otherwise = Otherwise(
         without=frozenset(_ids(arguments.without or [])),
-        weights=model.read(_file(arguments.weights).read_bytes()) if arguments.weights else None,
+        weights=model.read(_read(arguments.weights)) if arguments.weights else None,
         embedder=arguments.embedder,
     )
     wanted = Wanted(
@@ -77,16 +79,27 @@ def _ids(given: list[str]) -> set[str]:
     """Return the ids that were given, with commas between, or one a line in a file."""
     found = set[str]()
     for one in given:
-        words = _file(one[1:]).read_text(encoding="utf-8").split() if one.startswith("@") else one.split(",")
+        words = _words(one[1:]) if one.startswith("@") else one.split(",")
         found.update(word.strip() for word in words if word.strip())
+    if len(found) > WITHOUT_MAX:
+        raise WrongUsage(f"--without names {len(found):,} memories, and may name {WITHOUT_MAX:,}")
     return found
 
 
-def _file(name: str) -> Path:
+def _words(name: str) -> list[str]:
+    try:
+        return _read(name).decode().split()
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"{name} is no text in UTF-8") from error
+
+
+def _read(name: str) -> bytes:
     path = Path(name).expanduser()
     if not path.is_file():
         raise WrongUsage(f"there is no file {path}")
-    return path
+    if (size := path.stat().st_size) > FILE_BYTES_MAX:
+        raise WrongUsage(f"{path} has {size:,} bytes, and may have {FILE_BYTES_MAX:,}")
+    return path.read_bytes()
 
 
 def _show(found: Replayed) -> None:

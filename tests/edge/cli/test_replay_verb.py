@@ -85,10 +85,18 @@ def test_what_cannot_be_asked_is_refused_with_what_is_wrong(asked: Command, tmp_
     assert "lies in the home" in refused.stderr
     written = json.loads(weights.read_text(encoding="utf-8"))
     weights.write_text(json.dumps(written | {"floor": 7}), encoding="utf-8")
+    many, large, binary = (tmp_path / name for name in ("many", "large", "binary"))
+    many.write_text("\n".join(f"mem-{number}" for number in range(10_001)), encoding="utf-8")
+    large.write_bytes(b"m" * ((1 << 20) + 1))
+    binary.write_bytes(b"\xff\xfe")
     for options, wrong, status in (
         (("--weights", str(weights)), "floor: 7 is no probability", 2),
         (("--weights", "nowhere.json"), "there is no file nowhere.json", 2),
         (("--without", "@nowhere.txt"), "there is no file nowhere.txt", 2),
+        (("--without", f"@{many}"), "--without names 10,001 memories", 2),
+        (("--without", f"@{large}"), "large has 1,048,577 bytes", 2),
+        (("--weights", str(large)), "large has 1,048,577 bytes", 2),
+        (("--without", f"@{binary}"), "binary is no text in UTF-8", 2),
         (("--embedder", "word2vec"), "'word2vec' is not installed", 1),
         (("--since", "yesterday"), "since is not a time", 2),
         (("--limit", "0"), "--limit is 1 to", 2),
