@@ -78,7 +78,7 @@ def answer(model: ConsultedModel, body: bytes) -> Said:
             )
             counted = ("prompt_tokens", "completion_tokens")
         usage = reply.get("usage") or {}
-        tokens = sum(usage[name] for name in counted) if counted[0] in usage else None
+        counts = [usage[name] for name in counted] if counted[0] in usage else []
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         raise Unavailable(
             f"what {model.host} answers is no answer of the API {model.api!r}",
@@ -89,7 +89,8 @@ def answer(model: ConsultedModel, body: bytes) -> Said:
             f"{model.model} answered without a text" + (", at its limit of tokens" if is_cut else ""),
             hint="put the question otherwise, ask another model, or raise output_tokens in config.toml",
         )
-    return Said(text, tokens if isinstance(tokens, int) and tokens >= 0 else None, is_cut)
+    is_said = counts and all(isinstance(count, int) and count >= 0 for count in counts)
+    return Said(text, sum(counts) if is_said else None, is_cut)
 
 
 def explained(body: bytes) -> str:

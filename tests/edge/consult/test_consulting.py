@@ -171,6 +171,12 @@ def test_usage_that_is_not_told_counts_as_the_most_it_can_be(consulting: Consult
     assert spent(consulting)["tokens"] == 2_000 + 64 + len("One writer, or several?" + providers.SYSTEM)
 
 
+def test_usage_that_cannot_be_counts_as_the_most_it_can_be(consulting: Consulting) -> None:
+    consulting.provider.turns += [says("Yes.", prompt_tokens=100, completion_tokens=-100)]
+    assert "tokens at most.\n" in consulting.asks()
+    assert spent(consulting)["tokens"] > 2_000
+
+
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
