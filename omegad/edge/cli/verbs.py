@@ -181,8 +181,8 @@ OWN = (
         options=(
             Option(
                 "without",
-                "without these memories: an id, several with commas between, or @FILE with one a line; may be"
-                " repeated",
+                "without these memories, 10,000 at most: an id, several with commas between, or @FILE with"
+                " one a line; may be repeated",
                 is_many=True,
             ),
             Option("weights", "with the weights in this file"),
