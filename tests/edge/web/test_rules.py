@@ -227,6 +227,11 @@ def test_no_way_round_leads_to_what_needs_the_token(site: Site, path: str) -> No
         assert "memories" not in json.loads(answer.read())
 
 
+def test_the_head_of_events_that_do_not_end_is_answered_at_once(site: Site) -> None:
+    answer = site.ask("HEAD", "/data/events?after=0")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
+
+
 def test_who_sends_half_a_head_is_told_that_the_rest_did_not_come(site: Site) -> None:
     """After ten seconds, though bytes go on coming."""
     with socket.create_connection(("127.0.0.1", site.port), PATIENCE_S) as connection:

@@ -25,6 +25,8 @@ from omegad.runtime.json_types import Json
 PUBLIC = frozenset({"/", "/page/", "/static/"})
 """What is served without a token: `/`, and what is below the others."""
 
+EVENTS = "application/x-ndjson"
+
 Handler = Callable[[Asking], Awaitable[Mapping[str, object]]]
 
 
@@ -122,6 +124,8 @@ async def events(request: Request) -> Response:
     """
     after = Asking(request.app.state.ask, request.query_params).number("after", 0, 2**62, least=0)
     await request.app.state.begin(after=after)
+    if request.method == "HEAD":  # of an answer that would not end
+        return Response(media_type=EVENTS)
 
     async def lines() -> AsyncIterator[bytes]:
         with suppress(OmegadError):  # the page asks again
@@ -130,4 +134,4 @@ async def events(request: Request) -> Response:
                     html = showing.fragment("event", {"event": now.told(event)})
                     yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
 
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
+    return StreamingResponse(lines(), media_type=EVENTS)
