@@ -26,6 +26,7 @@ from omegad.edge.transfer import log_file
 from omegad.operations.replay_report import Difference, Replayed
 from omegad.operations.replaying import Home, Otherwise, Wanted, replay
 from omegad.runtime import config, telemetry
+from omegad.runtime.errors import Refused
 from omegad.search import model
 
 NICENESS = 10
@@ -43,8 +44,11 @@ def run(arguments: Namespace, instance: Instance) -> None:
     if arguments.weights_out:
         target = Path(arguments.weights_out).expanduser()
         log_file.check_outside(target, instance.paths.home)
-        with target.open("xb") as out:
-            out.write(model.written())
+        try:
+            with target.open("xb") as out:
+                out.write(model.written())
+        except OSError as error:
+            raise Refused(f"{target} cannot be written: {error.strerror}", hint="name a new file") from error
         tell(arguments, {"file": str(target)}, f"the weights in force are written to {target}")
         return
     numbers = {
@@ -103,8 +107,12 @@ def _read(name: str) -> bytes:
 
 
 def _show(found: Replayed) -> None:
+    if not found.asked + found.left_out + found.unreadable:
+        print("no question that was asked then and there is in the log")
+        return
+    questions = "1 question" if found.asked == 1 else f"{found.asked:,} questions"
     print(
-        f"{found.asked:,} questions asked again: {found.same:,} are answered the same, {found.changed:,}"
+        f"{questions} asked again: {found.same:,} are answered the same, {found.changed:,}"
         f" otherwise; {found.left:,} memories left the answers, {found.came:,} came;"
         f" {found.abstentions_gained:,} have no answer any more, {found.abstentions_lost:,} have one that had"
         " none"

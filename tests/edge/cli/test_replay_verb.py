@@ -80,7 +80,9 @@ def test_a_stopped_home_stays_as_it_is_to_the_byte(asked: Command, tmp_path: Pat
 def test_what_cannot_be_asked_is_refused_with_what_is_wrong(asked: Command, tmp_path: Path) -> None:
     weights = tmp_path / "weights.json"
     asked("replay", "--weights-out", str(weights))
-    assert "File exists" in asked("replay", "--weights-out", str(weights), status=1).stderr
+    there = asked("replay", "--weights-out", str(weights), status=1).stderr
+    assert "File exists" in there
+    assert "name a new file" in there
     refused = asked("replay", "--weights-out", str(asked.home / "weights.json"), status=1)
     assert "lies in the home" in refused.stderr
     written = json.loads(weights.read_text(encoding="utf-8"))
@@ -155,3 +157,7 @@ def test_a_real_model_answers_as_it_did_and_none_by_words_alone(omegad: Command)
         assert (report["asked"], report["changed"], report["unlike_log"]) == (1, 0, 0), options
     report = omegad.json("replay", "--embedder", "none")
     assert (report["abstentions_gained"], report["unlike_log"]) == (1, 0)
+
+
+def test_nothing_that_was_asked_is_said_in_words(asked: Command) -> None:
+    assert asked("replay", "--since", "2030-01-01").stdout.startswith("no question")
