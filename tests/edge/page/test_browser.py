@@ -89,7 +89,7 @@ def test_the_token_leaves_the_address_and_outlives_a_reload(page: Open) -> None:
     assert page.tab.title().startswith("Work ")
     page.tab.evaluate("sessionStorage.clear()")
     page.tab.reload()
-    page.tab.wait_for_selector("text=This page is opened by")
+    page.tab.wait_for_selector("text=needs its token")
 
 
 @pytest.mark.parametrize("width", [360, 1280, 2000])
@@ -221,3 +221,36 @@ def test_each_page_is_had_as_json_too(page: Open) -> None:
     page.go("/page/theses")
     page.tab.click("text=as JSON")
     page.tab.wait_for_selector("pre.json:has-text('thesis.list')")
+
+
+def test_a_page_whose_process_has_ended_and_one_without_its_token_say_what_to_do(
+    served: tuple[Home, str], context: Any
+) -> None:
+    home, other = served
+    memory_id = home.call("memory.store", content="A page is left open", event_type="decision")["memory_id"]
+    tab = context.new_page()
+    with page_of(home.environ, "--write") as address:
+        origin = address.partition("/#")[0]
+        tab.goto(f"{origin}/page/memory/{memory_id}")
+        tab.wait_for_selector("text=needs its token")
+        tab.goto(f"{origin}/page/memory/{memory_id}#t={other.partition('=')[2]}")
+        tab.wait_for_selector("text=no longer, valid")
+        tab.goto(f"{origin}/page/memory/{memory_id}#{address.partition('#')[2]}")
+        tab.wait_for_selector("main:not([aria-busy]) .page")
+    tab.click("button.deed[data-key=d]")
+    tab.wait_for_selector("#toast >> text=omegad page")
+    tab.keyboard.press("1")
+    tab.wait_for_selector("main >> text=omegad page")
+    tab.close()
+
+
+def test_what_waits_is_carried_out_where_the_page_is_closed(page: Open) -> None:
+    new = page.store("The loft keeps eels for 90 days")
+    old = page.store("The loft keeps eels for 30 days")
+    page.home.call("memory.link", memory_id=new, target_id=old, edge_type="contradicts")
+    page.go("/page/review?kind=contradiction")
+    item = page.tab.locator(f".inbox li:has(a[href='/page/memory/{new}'])")
+    item.locator("button[data-key=y]").click()
+    page.tab.wait_for_selector("text=done in 8 s")
+    page.tab.goto("about:blank")
+    until(lambda: any(one["tag"].startswith("finding.dismissed") for one in page.home.events()))

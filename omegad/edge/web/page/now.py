@@ -10,15 +10,7 @@ from omegad.runtime.times import rfc3339
 
 EVENTS_MAX = 40
 TEXTS = (
-    "content",
-    "statement",
-    "prompt",
-    "title",
-    "text",
-    "message",
-    "tool_name",
-    "subject",
-    "reason",
+    *("content", "statement", "prompt", "title", "text", "message", "tool_name", "subject", "reason"),
     "method",
 )
 """Fields of an event that say what it is about, the most telling first."""
@@ -78,7 +70,11 @@ def checked(status: Json) -> tuple[list[str], list[str]]:
         well.append("no hook waits to be taken in")
     if embedding["state"] in ("ready", "unloaded"):
         vectors = embedding["index_vectors"]
-        held = f"{vectors:,} vectors at hand" if vectors else "loaded when it is needed"
+        held = (
+            f"{vectors:,} vector{'' if vectors == 1 else 's'} at hand"
+            if vectors
+            else "loaded when it is needed"
+        )
         well.append(f"search by meaning works ({embedding['model']}, {held})")
     elif not any("model" in one or "embed" in one for one in wrong):
         wrong.append("search goes by words alone: no model is in use")

@@ -25,6 +25,7 @@ SELECT 1, n.node_id, substr(n.content, 1, 400), n.event_type, n.project, n.creat
 FROM edges AS e JOIN memories AS n ON n.node_id = e.source_id JOIN memories AS o ON o.node_id = e.target_id
 WHERE e.edge_type = 'related' AND e.weight >= {SAME_FROM} AND n.status = 'active' AND o.status = 'active'
   AND n.project IS o.project AND n.event_type = o.event_type AND n.source IS NOT 'compaction'
+  AND n.contradicted_by IS NOT o.node_id AND o.contradicted_by IS NOT n.node_id
 ORDER BY pair DESC, place
 """
 TITLES = {
@@ -41,7 +42,9 @@ TITLES = {
     "gap": "A gap",
     "reminder": "Due",
 }
-HABIT_BY = "auto_habit"
+BY_SOURCE = {"auto_habit": "habit"}
+OF_ALL = ("probation", "habit", "may_replace")
+"""What is asked for of all projects together."""
 _MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 
@@ -86,27 +89,25 @@ def merge(old: str, new: str) -> Deed:
 
 
 async def page(ask: Asking) -> Mapping[str, object]:
-    """Show the inbox."""
-    project, only = ask.text("project"), ask.text("kind")
-    open_pairs, report, stale, junk, waiting = await asyncio.gather(
+    """Show the inbox: all of it as `review/all`, else without what the lint finds, which is last, and takes
+    longer than the rest where there is much.
+    """
+    project, only, is_whole = ask.text("project"), ask.text("kind"), ask.text("id") == "all"
+    open_pairs, stale, junk, waiting, *linted = await asyncio.gather(
         ask("memory.unsettled", project=project, limit=OF_EACH),
-        ask("lint.report", project=project, limit=OF_EACH),
         ask("memory.stale", project=project, limit=OF_EACH),
         ask("memory.junk", project=project, limit=OF_EACH),
         ask("audit.sql", sql=" ".join(WAITING.split()), limit=4 * OF_EACH),
+        *([ask("lint.report", project=project, limit=OF_EACH)] if is_whole else []),
     )
     told = [dict(zip(waiting["columns"], row, strict=True)) for row in waiting["rows"]]
     found = [
         *conflicts(open_pairs["conflicts"]),
-        *findings(report["findings"]),
         *replaceable([one for one in told if one["pair"]][:OF_EACH]),
         *(of_memory("stale", one) for one in stale["memories"]),
         *(of_memory("junk", one) for one in junk["memories"]),
-        *(
-            of_memory("habit" if one["source"] == HABIT_BY else "probation", one)
-            for one in told
-            if not one["pair"]
-        ),
+        *(of_memory(BY_SOURCE.get(one["source"], "probation"), one) for one in told if not one["pair"]),
+        *(one for report in linted for one in findings(report["findings"])),
     ]
     items = list(once(found, project))
     texts = await known(ask, items)
@@ -119,6 +120,8 @@ async def page(ask: Asking) -> Mapping[str, object]:
         "junk": junk["total"],
         "titles": TITLES,
         "only": only,
+        "whole": "review/all",
+        "is_whole": is_whole,
     }
 
 
@@ -131,11 +134,7 @@ def once(items: Sequence[Item], project: str | None) -> Iterator[Item]:
         about = frozenset(memory_id for memory_id, _ in one.texts if memory_id)
         if not about or about not in seen:
             seen.add(about)
-            if (
-                project is None
-                or project in one.about
-                or one.kind not in ("probation", "habit", "may_replace")
-            ):
+            if project is None or project in one.about or one.kind not in OF_ALL:
                 yield one
 
 

@@ -6,6 +6,7 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const main = $("#main");
 const undone = []; // what takes the changes back that were made here, the latest last
 const HELD_MS = 8000;
+const ENDED = "The page's process does not answer any more; run `omegad page` again. It ends after 30 minutes in which nobody looks.";
 let stream = null, chosen = -1, asking = null, held = null;
 
 // The token comes in the fragment, which is never sent and is in no log, and leaves the address at once.
@@ -35,15 +36,17 @@ async function show({ quietly = false } = {}) {
   asking?.abort();
   asking = new AbortController();
   if (!token) {
-    main.replaceChildren(told("This page is opened by `omegad page`, which gives it a token. Close this tab and run it again."));
+    main.replaceChildren(told("This page needs its token. Close this tab and run `omegad page`, which opens it with one; where `omegad web` serves it, write #t=TOKEN behind this address: `omegad web --token` prints it."));
     return;
   }
   if (!quietly) main.setAttribute("aria-busy", "true");
+  const whole = quietly && $(".page", main)?.dataset.whole; // what takes longer is in it, too
   try {
-    const answer = await fetch(`/data/${path}${location.search}`, authorised({ signal: asking.signal }));
+    const answer = await fetch(`/data/${whole || path}${location.search}`, authorised({ signal: asking.signal }));
     const body = await answer.text();
+    if (quietly && held) return; // what is hidden and can be brought back stays so
     if (answer.status === 401) {
-      main.replaceChildren(told("The token is not valid any more: the page was started again. Run `omegad page`."));
+      main.replaceChildren(told("The token is not, or no longer, valid here. Run `omegad page`; where `omegad web` serves this page, write #t=TOKEN behind this address: `omegad web --token` prints it."));
     } else if (path.endsWith(".json") || !answer.headers.get("content-type").startsWith("text/html")) {
       const text = JSON.stringify(JSON.parse(body), null, 2);
       main.replaceChildren(Object.assign(document.createElement("pre"), { className: "text json", textContent: text }));
@@ -53,10 +56,11 @@ async function show({ quietly = false } = {}) {
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    main.replaceChildren(told("The page's process does not answer any more; run `omegad page` again. It ends after 30 minutes in which nobody looks."));
+    main.replaceChildren(told(ENDED));
   }
   main.removeAttribute("aria-busy");
   listen();
+  if (!quietly && $(".page[data-whole]", main)) await show({ quietly: true });
 }
 
 function put(fragment, quietly) {
@@ -185,7 +189,7 @@ function choose(place) {
 async function change(method, params, { keeps = true } = {}) {
   const answer = await fetch("/data/do", authorised({
     method: "POST", body: JSON.stringify({ method, params }), headers: { "Content-Type": "application/json" },
-  }));
+  })).catch(() => { throw new Error(ENDED); });
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(body.error?.message ?? `that was refused (${answer.status})`);
   if (keeps && body.undo.length) undone.push(body.undo);
@@ -293,5 +297,6 @@ document.addEventListener("keydown", (event) => {
 $("#help").addEventListener("click", () => $("#keys").showModal());
 document.addEventListener("visibilitychange", listen);
 addEventListener("popstate", () => show());
+addEventListener("hashchange", () => location.hash.startsWith("#t=") && location.reload());
 addEventListener("pagehide", () => held && fetch("/data/do", authorised({ method: "POST", keepalive: true, body: JSON.stringify({ method: held.method, params: held.params }) })));
 show();
