@@ -104,6 +104,8 @@ def _serve_home(instance: Instance, names: Sequence[Name], port: int, where: str
         time.sleep(starting.POLL_S)
     with endpoint.lock(paths.gateway_lock), _listening(port, where) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]} serves {', '.join(names)}", flush=True)
+        if "page" in names:
+            print("open it as that address with /#t=TOKEN; `omegad web --token` prints it", flush=True)
         _run(instance, listener, names, token_of(paths))
 
 

@@ -81,7 +81,7 @@ def error_body(code: int, message: str, data: dict[str, str]) -> bytes:
 
 NO_TOKEN = Refusal(
     HTTPStatus.UNAUTHORIZED,
-    "a token is needed",
+    "the token is missing or wrong",
     "send the header Authorization: Bearer TOKEN; `omegad web --token` prints it, and `omegad page` opens"
     " the page with one of its own",
 )
