@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from omegad.edge.web.page import PAGES, drawing, routes, search, showing
 from omegad.edge.web.page.asked import Query
 from omegad.runtime.config import Config, Paths
-from omegad.runtime.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import OmegadError
 from tests.builders import FakeClock, Served, served
 from tests.edge.page.filling import HOSTILE
 
@@ -376,19 +376,3 @@ async def test_review_shows_what_the_lint_finds_last_and_does_not_wait_for_it(
         assert "Which of these holds?" not in first.text
         assert "Does the newer" not in then.text
         assert 0 < then.text.index("Worth keeping?") < then.text.index("Which of these holds?")
-
-
-async def test_what_happens_ends_without_an_error_where_the_daemon_does(
-    paths: Paths, clock: FakeClock
-) -> None:
-    async with asked(paths, clock) as page:
-        event = (await page.call("log.read", limit=1))["events"]
-
-        async def follow(**_params: object) -> AsyncIterator[Any]:
-            for one in event:
-                yield one
-            raise NoDaemon
-
-        page._client._transport.app.state.follow = follow  # type: ignore[attr-defined]
-        answer = await page._client.get("/data/events")
-        assert answer.status_code == 200
