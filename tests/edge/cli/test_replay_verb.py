@@ -116,8 +116,10 @@ def test_wherever_it_is_ended_nothing_is_left(asked: Command, tmp_path: Path, nu
     folder = tmp_path / "temporary"
     folder.mkdir()
     asked.environ["TMPDIR"] = str(folder)
+    weights = str(_weights(asked, tmp_path))
+    asked("stop")  # which makes files of its own when it likes
     before = sorted(path.name for path in asked.home.iterdir())
-    running = asked.begin("replay", "--weights", str(_weights(asked, tmp_path)))
+    running = asked.begin("replay", "--weights", weights)
     opened = Path(f"/proc/{running.pid}/fd")
     until_s = time.monotonic() + PATIENCE_S
     while running.poll() is None and time.monotonic() < until_s:
