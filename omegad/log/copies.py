@@ -12,10 +12,12 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import TypeVar
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from omegad.log.event import Excerpt
 from omegad.log.sanitise import searched_fields
@@ -37,6 +39,9 @@ PHRASE_CUT_MIN = 8
 CUT_MARKS = ("…", "...", "[…]", "\\u2026")
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
+Hashes = npt.NDArray[np.uint64]
+NONE: Hashes = np.empty(0, np.uint64)
+FACTOR = 0x9E3779B97F4A7C15  # odd, and far from small powers: 2**64 divided by the golden ratio
 
 _WORD = re.compile(r"[0-9A-Za-z]+")
 _TOKEN = re.compile(r"\S+")
@@ -60,7 +65,7 @@ class CopyFinder:
         self._anywhere = [_spaced(one) for one in variants if not is_short(one)]
         self._whole = {_spaced(one) for one in variants if is_short(one)}
         self._long = [one for one in variants if not is_short(one) and len(one) > cut_min]
-        self._windows: dict[int, frozenset[str]] = {}
+        self._windows: dict[int, Hashes] = {}
         self._runs: dict[str, None] = {}
         self.terms = self._terms()
         """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group
@@ -104,31 +109,28 @@ class CopyFinder:
         found = _UNIT.sub(
             lambda it: ERASED if (word := it[0].casefold()) in gone and word not in plain else it[0], text
         )
-        found = self.clean_runs(found, least, but=_windows(kept, least))
+        found = self.clean_runs(found, least, but=_hashes_of(kept, least))
         return text if found == text else _SIDE_BY_SIDE.sub(ERASED, found)
 
-    def clean_runs(self, text: str, least: int, but: AbstractSet[str] = frozenset()) -> str:
+    def clean_runs(self, text: str, least: int, but: Hashes = NONE) -> str:
         """Return *text* without copies, and without any run of *least* characters that one of the texts
-        has, too, none where *least* is 0; those of *but* stay.
+        has, too, none where *least* is 0; those whose hashes are in *but* stay.
         """
         text = self.clean(text)
         if not least:
             return text
-        windows = self._windows_of(least) - but if but else self._windows_of(least)
+        if least not in self._windows:
+            self._windows[least] = _hashes_of(self._anywhere, least)
         spaced, ranges = _spaced(text), list[tuple[int, int]]()
-        for start in range(len(spaced) - least + 1 if windows else 0):
-            if spaced[start : start + least] in windows:
-                if ranges and start <= ranges[-1][1]:
-                    ranges[-1] = (ranges[-1][0], start + least)
-                else:
-                    ranges.append((start, start + least))
+        hashes = _hashes(spaced, least)
+        is_run = _are_among(hashes, self._windows[least]) & ~_are_among(hashes, but)
+        for start in np.flatnonzero(is_run).tolist():
+            if ranges and start <= ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], start + least)
+            else:
+                ranges.append((start, start + least))
         self._runs.update(dict.fromkeys(spaced[start:end].strip() for start, end in ranges))
         return _without(text, ranges) if ranges else text
-
-    def _windows_of(self, least: int) -> frozenset[str]:
-        if least not in self._windows:
-            self._windows[least] = _windows(self._anywhere, least)
-        return self._windows[least]
 
     def _cut_off(self, spaced: str, wording: str) -> Iterator[str]:
         """Yield the beginnings of a text that stand in another one and are cut off there, as a mark says."""
@@ -277,10 +279,30 @@ def _without(text: str, ranges: Iterable[tuple[int, int]]) -> str:
     return "".join((*parts, text[done:]))
 
 
-def _windows(texts: Iterable[str], least: int) -> frozenset[str]:
-    return frozenset(
-        one[at : at + least] for one in map(_spaced, texts) for at in range(len(one) - least + 1)
-    )
+def _hashes_of(texts: Iterable[str], least: int) -> Hashes:
+    """Return the hashes of all runs of so many characters of some texts: a set of the runs would be a string
+    for each place, 16 MB of a long text.
+    """
+    return np.unique(np.concatenate([NONE, *(_hashes(_spaced(one), least) for one in texts)]))
+
+
+def _are_among(hashes: Hashes, known: Hashes) -> npt.NDArray[np.bool_]:
+    """Return of each hash whether it is among those *known*, which are in their order."""
+    found: npt.NDArray[np.bool_] = np.searchsorted(known, hashes) != np.searchsorted(known, hashes, "right")
+    return found
+
+
+def _hashes(text: str, least: int) -> Hashes:
+    """Return the hash of the run of so many characters from each place on: a polynomial, modulo 2**64."""
+    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    if len(characters) < least:
+        return NONE
+    return np.lib.stride_tricks.sliding_window_view(characters, least) @ _powers(least)
+
+
+@cache
+def _powers(count: int) -> Hashes:
+    return np.array([pow(FACTOR, place, 2**64) for place in range(count)], np.uint64)
 
 
 def _units(text: str) -> set[str]:

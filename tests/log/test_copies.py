@@ -1,13 +1,14 @@
 """Verbatim copies: what is one, what is none, and what is left of a text when they are taken out."""
 
 import json
+import re
 import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.log.copies import ERASED, CopyFinder
+from omegad.log.copies import ERASED, CopyFinder, is_short
 from tests.builders import at_most
 
 SAID = 'Anna\'s door opens with 4711,\nnot with "ünder" the mat'
@@ -130,3 +131,27 @@ def test_white_space_between_words_counts_as_one_blank(text: str) -> None:
     flat = " ".join(said.split())
     assert CopyFinder([said]).clean(f"x {flat} y") == f"x {ERASED} y"
     assert CopyFinder([flat]).clean(f"x {said} y").split() == ["x", ERASED, "y"]
+
+
+WORDS = st.text(st.sampled_from("ab é漢\t\n"), max_size=60)
+
+
+@given(st.lists(WORDS, max_size=3), WORDS, WORDS, st.sampled_from([4, 8, 12]))
+def test_every_run_that_a_text_has_goes_and_nothing_else(
+    sought: list[str], before: str, after: str, least: int
+) -> None:
+    finder = CopyFinder(sought)
+    text = before + "".join(sought)[:30] + after
+    plain = " ".join(finder.clean(text).split())
+    whole = [" ".join(one.split()) for one in finder.texts if not is_short(one)]
+    runs = {one[at : at + least] for one in whole for at in range(len(one) - least + 1)}
+    gone = {
+        at
+        for start in range(len(plain))
+        for at in range(start, start + least)
+        if plain[start : start + least] in runs
+    }
+    left = " ".join(finder.clean_runs(text, least).split())
+    kept = "".join("\0" if at in gone else character for at, character in enumerate(plain))
+    left, kept = (re.sub("\0+", "\0", one.replace(ERASED, "\0")) for one in (left, kept))
+    assert left == kept

@@ -25,8 +25,6 @@ from omegad.runtime.json_types import Json
 PUBLIC = frozenset({"/", "/page/", "/static/"})
 """What is served without a token: `/`, and what is below the others."""
 
-EVENTS = "application/x-ndjson"
-
 Handler = Callable[[Asking], Awaitable[Mapping[str, object]]]
 
 
@@ -92,10 +90,8 @@ async def data(may_write: bool, request: Request) -> Response:  # noqa: FBT001  
     except OmegadError as error:
         if is_json:
             raise
-        said = showing.fragment(
-            "error", {"error": error, "asked": ask.asked, "address": "", "title": "Error"}
-        )
-        return HTMLResponse(said, STATUSES[error.kind])
+        values = {"error": error, "asked": ask.asked, "address": "", "title": "Error"}
+        return HTMLResponse(showing.fragment("error", values), STATUSES[error.kind])
     if is_json:
         return Response(in_json(ask.asked), media_type="application/json")
     values = {
@@ -125,7 +121,7 @@ async def events(request: Request) -> Response:
     after = Asking(request.app.state.ask, request.query_params).number("after", 0, 2**62, least=0)
     await request.app.state.begin(after=after)
     if request.method == "HEAD":  # of an answer that would not end
-        return Response(media_type=EVENTS)
+        return Response(media_type="application/x-ndjson")
 
     async def lines() -> AsyncIterator[bytes]:
         with suppress(OmegadError):  # the page asks again
@@ -134,4 +130,4 @@ async def events(request: Request) -> Response:
                     html = showing.fragment("event", {"event": now.told(event)})
                     yield msgspec.json.encode({"position": event["position"], "html": html}) + b"\n"
 
-    return StreamingResponse(lines(), media_type=EVENTS)
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
