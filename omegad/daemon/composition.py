@@ -297,6 +297,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the
     interpreter.
     """
+    allocator.know_structs()
     allocator.keep_small()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     return anyio.run(main, backend_options={"use_uvloop": True})

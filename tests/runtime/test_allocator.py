@@ -87,3 +87,27 @@ async def test_it_is_looked_for_once_when_work_is_done(monkeypatch: pytest.Monke
         assert len(trimmed) == 1
         let_go.assert_awaited_once()
         tasks.cancel_scope.cancel()
+
+
+def test_structs_are_looked_at_before_there_are_threads() -> None:
+    """As msgspec says it of one: what it found out of its fields is kept with the class."""
+    code = """
+import msgspec
+from omegad.runtime import allocator
+
+class Inner(msgspec.Struct):
+    number: "int"
+
+class Outer(Inner):
+    inner: "Inner"
+    nothing: "object | memoryview"
+
+class Unknown(msgspec.Struct):
+    what: "NotThere"
+
+allocator.know_structs()
+Outer.__annotations__["inner"] = Inner.__annotations__["number"] = "NotThere"
+print(msgspec.json.decode(b'{"number":1}', type=Inner))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "Inner(number=1)\n"
