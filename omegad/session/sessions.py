@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import One, Query, ViewAnswer
+from omegad.requests.query import POSITION_MAX, One, Query, ViewAnswer
 from omegad.requests.verb import MORE, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
@@ -89,7 +89,7 @@ class GetSession(Query, frozen=True, kw_only=True, tag="session.get"):
     """
 
     session_id: Annotated[One, Meta(description="the session's id")]
-    after: Annotated[int, Meta(ge=0, description="only the steps after this position")] = 0
+    after: Annotated[int, Meta(ge=0, le=POSITION_MAX, description="only the steps after this position")] = 0
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many steps at most")] = 300
 
 
