@@ -118,7 +118,7 @@ def test_wherever_it_is_ended_nothing_is_left(asked: Command, tmp_path: Path, nu
     asked.environ["TMPDIR"] = str(folder)
     weights = str(_weights(asked, tmp_path))
     asked("stop")  # which makes files of its own when it likes
-    before = sorted(path.name for path in asked.home.iterdir())
+    before = {path.name for path in asked.home.iterdir()}
     running = asked.begin("replay", "--weights", weights)
     opened = Path(f"/proc/{running.pid}/fd")
     until_s = time.monotonic() + PATIENCE_S
@@ -128,7 +128,10 @@ def test_wherever_it_is_ended_nothing_is_left(asked: Command, tmp_path: Path, nu
     running.send_signal(number)
     running.communicate(timeout=PATIENCE_S)
     assert list(folder.iterdir()) == []
-    assert sorted(path.name for path in asked.home.iterdir()) == before
+    left = {path.name for path in asked.home.iterdir()} - before
+    if number is signal.SIGKILL:  # which gives SQLite no time for its own: the next to open a file takes it
+        left = {name for name in left if not name.endswith(("-shm", "-wal"))}
+    assert left == set()
     assert asked.json("verify")["ok"]
 
 
