@@ -18,6 +18,7 @@ ROOMS = (
     "knowledge",
     "person",
     "coordination",
+    "sharing",
     "agents",
     "agents.hooks",
     "agents.tools",

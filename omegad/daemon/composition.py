@@ -17,6 +17,7 @@ from typing import TypeVar
 import anyio
 import structlog
 from anyio.abc import TaskGroup
+from msgspec import Raw
 
 import projections
 from omegad import __version__
@@ -56,6 +57,7 @@ from omegad.requests.method import QueryMethod, RequestContext, Rules, ServiceMe
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.requests.running import RequestRunner
 from omegad.rpc import activation, endpoint
+from omegad.rpc.peer import Call, Peer
 from omegad.rpc.server import Lane, Limits, Server
 from omegad.runtime import allocator, config, descriptors, digests, pausing, supervisor, telemetry
 from omegad.runtime.clock import Clock
@@ -66,6 +68,10 @@ from omegad.runtime.steadiness import Steadiness
 from omegad.session.capture import Capture
 from omegad.session.deliveries import DeliveriesExpiry
 from omegad.session.liveness import Liveness
+from omegad.sharing import credentials
+from omegad.sharing.exchange import Exchange
+from omegad.sharing.outgoing import AGENT
+from omegad.sharing.standing import ShareStatus, standing
 from omegad.storage.database import let_go_of_pages
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
@@ -116,6 +122,7 @@ class Daemon:
     erasing: Erasing
     vector_sweep: VectorSweep
     auditing: Auditing
+    exchange: Exchange
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
@@ -244,7 +251,14 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    beside = set_aside.handlers(runner) | {DiffLog: back.diff, EraseMemory: erasing.erase}
+    exchange = Exchange(
+        services, requests.execute, partial(_erase_here, erasing), partial(credentials.connected, paths.share)
+    )
+    beside = set_aside.handlers(runner) | {
+        DiffLog: back.diff,
+        EraseMemory: erasing.erase,
+        ShareStatus: lambda _request, _call: standing(exchange),
+    }
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(
@@ -263,7 +277,19 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
             name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL
         ],
     )
-    return Daemon(services, server, runner, backlog, system, erasing, vector_sweep, auditing, stopping)
+    return Daemon(
+        services, server, runner, backlog, system, erasing, vector_sweep, auditing, exchange, stopping
+    )
+
+
+async def _erase_here(erasing: Erasing, memory_id: str) -> None:
+    """Erase what the team has erased. Raises `NotFound`."""
+    request = EraseMemory(memory_id=memory_id, reason="it was erased for the team")
+    await erasing.erase(request, Call("memory.erase", Raw(b"{}"), Peer(0, AGENT), _unheard))
+
+
+async def _unheard(_method: str, _params: object) -> None:
+    """Tell nobody."""
 
 
 def _existing(path: Path) -> tuple[Path, ...]:
@@ -314,6 +340,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
             "vector_sweep": daemon.vector_sweep.run,
             "embedder": services.near.embedder.run,
             "reactions": daemon.reactions.run,
+            "sharing": daemon.exchange.run,
             "clock": services.steadiness.run,
             "signals": partial(_signals, daemon, paths),
             "watchdog": partial(supervisor.keep_alive, services.log.writer_answers),

@@ -16,7 +16,7 @@ from omegad.log import chain, erasure, mending, requests
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
-from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.log.event import NewEvent, Position, RecordedEvent, Stamp
 from omegad.log.inline import Inline, Vocabulary
 from omegad.log.mending import ClockMended
 from omegad.log.reading import FORMAT, check_format
@@ -227,23 +227,23 @@ class _Append:
         recorded_at = now_us if isinstance(new.event, ClockMended) else max(now_us, self.head.recorded_at)
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
-        hlc = next_hlc(self.head.hlc, now_us)
+        stamp = new.foreign or self._here(proposal, now_us)
         cause = self.head.position if new.follows else (new.cause or proposal.cause)
         envelope = (
             *(
                 position,
-                uuid7(self._appender.clock),
+                stamp.event_id,
                 tag_of(type(new.event)),
                 recorded_at,
                 occurred_at,
-                self._tz_offset,
-                self._appender.origin,
-                hlc,
+                stamp.tz_offset,
+                stamp.origin,
+                stamp.hlc,
             ),
             *(
                 new.session_id,
                 new.project,
-                proposal.client,
+                stamp.client,
                 cause,
                 proposal.trace,
                 chain.payload_hash(salt, body),
@@ -258,8 +258,17 @@ class _Append:
             self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
         if isinstance(new.event, ClockMended):
             mending.note(self._connection, position, new.event)
-        self.head = Head(position, link, recorded_at, hlc)
+        self.head = Head(position, link, recorded_at, max(self.head.hlc, stamp.hlc))
         self.events.append((recorded, len(body)))
+
+    def _here(self, proposal: Proposal, now_us: int) -> Stamp:
+        return Stamp(
+            origin=self._appender.origin,
+            event_id=uuid7(self._appender.clock),
+            hlc=next_hlc(self.head.hlc, now_us),
+            tz_offset=self._tz_offset,
+            client=proposal.client,
+        )
 
     def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:
         new = self._vocabulary.sanitise(new)

@@ -83,11 +83,25 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sha256: MadeDigest
 
 
+class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+    """Which installation recorded an event first, and as what: the event's id, its hybrid logical time, the
+    offset in minutes and the client.
+    """
+
+    origin: str
+    event_id: str
+    hlc: int
+    tz_offset: int
+    client: str | None
+
+
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way into the log, with what is known of where it came from.
 
     `occurred_at` is in microseconds since 1970, None for "now". `cause` is the position of the event that led
-    to this one; `follows` says that it is the event just before, in the same append.
+    to this one; `follows` says that it is the event just before, in the same append. `foreign` is for one
+    that another installation recorded, and keeps its place in time: a decision that has such ends with an
+    event of its own, whose logical time is after theirs.
     """
 
     event: Event
@@ -96,6 +110,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     occurred_at: int | None = None
     cause: Position | None = None
     follows: bool = False
+    foreign: Stamp | None = None
 
 
 Envelope: TypeAlias = tuple[

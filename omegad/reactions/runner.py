@@ -1,5 +1,5 @@
 """Carries out the reactions: each goes at its own pace, and what one fails on keeps neither itself nor
-others from going on.
+others from going on. What follows from events of other installations, these have seen to themselves.
 """
 
 import math
@@ -236,7 +236,7 @@ class Runner:
         while True:
             await self._log.wait_beyond(progress.position)
             for recorded in await self._trying(progress, partial(self._log.read, progress.position, BATCH)):
-                if isinstance(recorded.event, reaction.EVENTS):
+                if isinstance(recorded.event, reaction.EVENTS) and recorded.origin == self._log.origin:
                     await self._deliver(
                         reaction,
                         _Work(recorded.position, recorded.position, recorded),

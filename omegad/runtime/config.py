@@ -217,6 +217,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     daemon_log = _InHome("omegad.log")  # what a daemon started in the background prints
     self_check = _InHome("self-check.json")  # what the weekly check found
     config = _InHome("config.toml")  # the configuration file
+    share = _InHome("share.toml")  # where the team's server is, and the password there
     consulted = _InHome("consulted.json")  # what was asked of other models today
 
 

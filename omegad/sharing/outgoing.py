@@ -1,0 +1,170 @@
+"""What the team is told: facts, made of this home's own events, of what is shared.
+
+A rewording travels as all that the memory says after it, so that one last word is enough; what a project held
+when it was chosen travels as it says now, and its past stays here.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from omegad.log.event import RecordedEvent
+from omegad.memory.events import (
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryErased,
+    MemoryEvolved,
+    MemoryLinked,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+    MemoryUnlinked,
+)
+from omegad.log.event import Event
+from omegad.sharing.events import ShareChosen
+from omegad.sharing.state import Choice
+from omegad.storage.driver import Connection
+
+NEVER = frozenset({"checkpoint", "session_summary", "handoff", "reminder", "task_completion"})
+"""Types that are of one session, or of one person, and are never shared."""
+AGENT = "share"
+"""The client by which this home does what others told it to."""
+
+TOLD = (
+    MemoryStored,
+    MemoryRepeated,
+    MemoryEvolved,
+    MemoryEdited,
+    MemorySuperseded,
+    MemoryDeleted,
+    MemoryRestored,
+    MemoryContradicted,
+    MemoryLinked,
+    MemoryUnlinked,
+    MemoryRated,
+    MemoryErased,
+    MemoryPromoted,
+    ShareChosen,
+)
+"""The events that facts are made of."""
+PLAIN = (
+    MemorySuperseded,
+    MemoryDeleted,
+    MemoryRestored,
+    MemoryContradicted,
+    MemoryLinked,
+    MemoryUnlinked,
+    MemoryRated,
+    MemoryErased,
+)
+"""Those that travel as they are."""
+_ROW = """
+SELECT node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us, source,
+  confidence, redacted, project, status, on_probation, ttl_seconds, created_us FROM memories
+"""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a memory says now, as the views show it."""
+
+    memory_id: str
+    content: str
+    content_key: str
+    event_type: str
+    entity_id: str | None
+    tags: tuple[str, ...]
+    priority: int
+    metadata: dict[str, object]
+    referenced_at: int | None
+    source: str | None
+    confidence: float | None
+    redacted: tuple[str, ...]
+    project: str | None
+    status: str
+    on_probation: bool
+    ttl_seconds: int | None
+    created_us: int
+
+    def stored(self) -> MemoryStored:
+        """Return the event that stores this elsewhere."""
+        return MemoryStored(
+            memory_id=self.memory_id,
+            content=self.content,
+            content_key=self.content_key,
+            event_type=self.event_type,
+            entity_id=self.entity_id,
+            tags=self.tags,
+            priority=self.priority,
+            metadata=self.metadata,
+            referenced_at=self.referenced_at,
+            ttl_seconds=self.ttl_seconds,
+            source=self.source,
+            confidence=self.confidence,
+            redacted=self.redacted,
+        )
+
+    def edited(self) -> MemoryEdited:
+        """Return the event that has it say this elsewhere, whatever it said."""
+        return MemoryEdited(
+            memory_id=self.memory_id,
+            content=self.content,
+            content_key=self.content_key,
+            redacted=self.redacted,
+            tags=self.tags,
+            priority=self.priority,
+            metadata=self.metadata,
+            referenced_at=self.referenced_at,
+            source=self.source,
+            confidence=self.confidence,
+        )
+
+
+def says(connection: Connection, memory_ids: Collection[str]) -> dict[str, Said]:
+    """Return what memories say now, by id; those that are gone are left out."""
+    ids = msgspec.json.encode(list(memory_ids)).decode()
+    rows = connection.execute(f"{_ROW} WHERE node_id IN (SELECT value FROM json_each(?))", (ids,))
+    return {one.memory_id: one for one in map(_said, rows)}
+
+
+def held(connection: Connection, choice: Choice, before: int) -> Iterator[Said]:
+    """Yield what a project holds that may be shared, oldest first, of what was stored before a position."""
+    rows = connection.execute(
+        f"{_ROW} WHERE project = ? AND status = 'active' AND NOT on_probation AND id < ? ORDER BY id",
+        (choice.project, before),
+    )
+    yield from (one for one in map(_said, rows) if may_go(one.event_type, choice))
+
+
+def may_go(event_type: str, choice: Choice | None) -> bool:
+    """Say whether a memory of a type is shared by what was chosen for its project."""
+    return choice is not None and event_type not in NEVER and (not choice.types or event_type in choice.types)
+
+
+def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Event]:
+    """Yield what the team is told of an event about a memory that is shared, by what memories say now."""
+    event = recorded.event
+    match event:
+        case MemoryStored():
+            yield msgspec.structs.replace(event, related=(), also_near=(), made_of=None, pending=False)
+        case MemoryRepeated():
+            yield msgspec.structs.replace(event, content=None, tags=(), made_of=None)
+            if event.tags and (now := said.get(event.memory_id)):
+                yield now.edited()
+        case MemoryEvolved() | MemoryEdited():
+            if now := said.get(event.memory_id):
+                yield now.edited()
+        case _ if isinstance(event, PLAIN):
+            yield event
+
+
+def _said(row: tuple[Any, ...]) -> Said:
+    known = dict(zip(Said.__struct_fields__, row, strict=True))
+    for name, kind in (("tags", tuple[str, ...]), ("redacted", tuple[str, ...]), ("metadata", dict[str, object])):
+        known[name] = msgspec.json.decode(known[name], type=kind)
+    known["on_probation"] = bool(known["on_probation"])
+    return Said(**known)

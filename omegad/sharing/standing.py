@@ -1,0 +1,192 @@
+"""How it stands with the team, and what would go to it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.memory.types import MemoryTypes
+from omegad.requests.command import Name
+from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod, Services
+from omegad.requests.query import Query, Request, ViewAnswer
+from omegad.runtime.errors import Invalid
+from omegad.runtime.times import rfc3339
+from omegad.sharing.exchange import Exchange
+from omegad.sharing.outgoing import NEVER
+from omegad.storage.driver import Connection
+
+SHOWN_CHARACTERS = 200
+
+_PREVIEW = """
+SELECT node_id, event_type, substr(content, 1, :characters), created_at,
+       CASE WHEN event_type IN (SELECT value FROM json_each(:never)) THEN 'its type is never shared'
+            WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types)) THEN 'its type is not chosen'
+            WHEN on_probation THEN 'it is on probation'
+       END AS stays
+FROM memories WHERE project = :project AND status = 'active'
+"""
+
+
+class ShareStatus(Request, frozen=True, kw_only=True, tag="share.status"):
+    """Say how it stands with the team: who is in it, what is shared, what waits to be told, and since when."""
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A project that is shared; no types for every one that can be."""
+
+    project: str
+    types: tuple[str, ...]
+    on_probation: bool
+
+
+class HomeOfTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """Another home of the team, and how many facts of it were received."""
+
+    origin: str
+    person: str
+    machine: str
+    received: int
+
+
+class Erasing(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory that is erased for all, and the homes that have not heard of it yet."""
+
+    memory_id: str
+    erased_at: str
+    homes: tuple[str, ...]
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands. `team` is None where this home shares with none.
+
+    `told` are the facts the team was told of this home; `waiting` are events that it will be told of, the
+    first from `waiting_since`. `trouble` is what keeps this home from its team, in words.
+    """
+
+    team: str | None = None
+    origin: str | None = None
+    person: str | None = None
+    machine: str | None = None
+    is_connected: bool = False
+    in_touch_at: str | None = None
+    trouble: str | None = None
+    told: int = 0
+    waiting: int = 0
+    waiting_since: str | None = None
+    chosen: tuple[Chosen, ...] = ()
+    homes: tuple[HomeOfTeam, ...] = ()
+    erasing: tuple[Erasing, ...] = ()
+
+
+async def standing(exchange: Exchange) -> Standing:
+    """Say how it stands."""
+    known = await exchange.known()
+    if known.team is None:
+        return Standing()
+    waiting, since_us = await exchange.waiting(known)
+    return Standing(
+        team=known.team.team,
+        origin=known.team.origin,
+        person=known.team.person,
+        machine=known.team.machine,
+        is_connected=exchange.is_connected,
+        in_touch_at=None if exchange.in_touch_us is None else rfc3339(exchange.in_touch_us),
+        trouble=exchange.trouble or exchange.ahead,
+        told=known.team.seq,
+        waiting=waiting,
+        waiting_since=None if since_us is None else rfc3339(since_us),
+        chosen=tuple(
+            Chosen(project=one.project, types=one.types, on_probation=one.on_probation)
+            for one in known.choices.values()
+        ),
+        homes=tuple(
+            HomeOfTeam(origin=origin, person=person, machine=machine, received=known.reached[origin])
+            for origin, (person, machine) in known.origins.items()
+        ),
+        erasing=tuple(
+            Erasing(memory_id=one.subject, erased_at=rfc3339(one.erased_at), homes=one.homes)
+            for one in exchange.erasing
+        ),
+    )
+
+
+class PreviewSharing(Query, frozen=True, kw_only=True, tag="share.preview"):
+    """Show what of a project would be shared, and what would stay and why. Nothing is sent by this."""
+
+    project: Annotated[Name, Meta(description="the project")]
+    types: Annotated[
+        tuple[Name, ...], Meta(max_length=32, description="as if these types were chosen")
+    ] = ()
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many are shown of each")] = 100
+
+
+class Previewed(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory, the beginning of what it says, and why it stays; `stays` is None where it would go."""
+
+    memory_id: str
+    event_type: str
+    content: str
+    created_at: str
+    stays: str | None
+
+
+class Preview(ViewAnswer, frozen=True):
+    """The newest of what would go and of what would stay, and how many there are of each."""
+
+    go: list[Previewed]
+    stay: list[Previewed]
+    go_count: int
+    stay_count: int
+
+
+async def prepare_preview(services: Services, query: PreviewSharing, _context: RequestContext) -> None:
+    """Raise `Invalid` for types that there are not."""
+    for name in query.types:
+        services[MemoryTypes].check(name)
+        if name in NEVER:
+            raise Invalid(f"memories of type {name} are never shared")
+
+
+def preview(connection: Connection, query: PreviewSharing, _checked: None, moment: Moment) -> Preview:
+    """Read it."""
+    named = {
+        "project": query.project,
+        "characters": SHOWN_CHARACTERS,
+        "never": msgspec.json.encode(sorted(NEVER)).decode(),
+        "types": msgspec.json.encode(query.types).decode(),
+        "limit": query.limit,
+    }
+    found = dict[bool, list[Previewed]]()
+    for goes in (True, False):
+        condition = "stays IS NULL" if goes else "stays IS NOT NULL"
+        rows = connection.execute(
+            f"SELECT * FROM ({_PREVIEW}) WHERE {condition} ORDER BY created_at DESC, node_id LIMIT :limit", named
+        )
+        found[goes] = [
+            Previewed(memory_id=row[0], event_type=row[1], content=row[2], created_at=row[3], stays=row[4])
+            for row in rows
+        ]
+    (go_count, stay_count) = connection.execute(
+        f"SELECT count(*) FILTER (WHERE stays IS NULL), count(stays) FROM ({_PREVIEW})", named
+    ).fetchone()
+    return Preview(
+        go=found[True],
+        stay=found[False],
+        go_count=go_count,
+        stay_count=stay_count,
+        position=moment.position,
+        stale_by=moment.stale_by,
+    )
+
+
+METHODS = (
+    ServiceMethod(params=ShareStatus, answer=Standing, verb=None),
+    QueryMethod(
+        params=PreviewSharing,
+        answer=Preview,
+        views=("memories",),
+        prepare=prepare_preview,
+        read=preview,
+        verb=None,
+    ),
+)
