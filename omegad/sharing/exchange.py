@@ -48,7 +48,7 @@ LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that 
 
 TAGS = tuple(tag_of(kind) for kind in outgoing.TOLD)
 MEMBERSHIP = (ShareJoined, ShareLeft, ShareRenewed)
-VIEWS = ("memories",)
+VIEWS = ("memories", "feedback")
 
 _log = structlog.get_logger(__name__)
 
@@ -56,6 +56,10 @@ Connect = Callable[[Team], AbstractAsyncContextManager[Post]]
 Execute = Callable[[Command, RequestContext], Awaitable[object]]
 Erase = Callable[[str], Awaitable[object]]
 """Erases a memory in this home; raises `NotFound` where there is none."""
+
+
+Told = tuple[Event, str | None, str | None, int]
+"""What is told, of which project, by which agent, and when it happened."""
 
 
 class Known(NamedTuple):
@@ -160,11 +164,21 @@ class Exchange:
             head = await self._enrolled(post, team)
             while (known := await self.known()).team is not None and known.team.origin == team.origin:
                 position = self._log.head
-                head = await self._tell(post, known, head)
-                await self._receive(post, known.team)
-                self.trouble, self.is_connected = None, True
-                self.in_touch_us = self._services.clock.now_us()
+                head = await self._met(post, known, head)
                 await self._woken(post, position)
+
+    async def meet(self, post: Post, team: Team) -> None:
+        """Tell and receive once all there is. Raises what keeps this home from that."""
+        head = await self._enrolled(post, team)
+        await self._met(post, await self.known(), head)
+
+    async def _met(self, post: Post, known: Known, head: Head) -> Head:
+        assert known.team is not None
+        head = await self._tell(post, known, head)
+        await self._receive(post, known.team)
+        self.trouble, self.is_connected = None, True
+        self.in_touch_us = self._services.clock.now_us()
+        return head
 
     async def _woken(self, post: Post, position: Position) -> None:
         """Return when there may be something to tell or receive."""
@@ -206,9 +220,10 @@ class Exchange:
         while after < head.seq:
             facts = await post.told(team.origin, after, AT_ONCE)
             after = facts[-1].seq
+            (last,) = await self._log.read_at([facts[-1].position])
             # What tells of all that a project holds may have ended in the middle
-            is_whole = facts[-1].tag != tag_of(MemoryStored)
-            await self._note(team, after, facts[-1].position - (not is_whole), _stored(facts))
+            told_to = last.position - isinstance(last.event, ShareChosen)
+            await self._note(team, after, told_to, _stored(facts))
         return head
 
     async def _is_ours(self, position: Position, event_id: str) -> bool:
@@ -282,7 +297,7 @@ class Exchange:
 
     async def _told(
         self, recorded: RecordedEvent, known: Known, shared: dict[str, bool], said: Mapping[str, Said]
-    ) -> list[tuple[Event, str | None, str | None, int]]:
+    ) -> list[Told]:
         event, choices = recorded.event, known.choices
         if isinstance(event, ShareChosen):
             return await self._held(recorded, choices.get(event.project), shared)
@@ -302,8 +317,11 @@ class Exchange:
             if not may:
                 return []
             shared[memory_id] = True
-            if not is_stored and now is not None:
-                return [(now.stored(), now.project, recorded.client, now.created_us)]
+            if not is_stored:
+                whole = await self._services.views.read(
+                    partial(outgoing.whole, memory_id=memory_id, before=recorded.position)
+                )
+                return _whole(recorded, whole) if whole else []
         elif isinstance(event, MemoryStored) or (isinstance(event, MemoryErased) and not shared[memory_id]):
             return []  # told before; or erased here alone: for all it is erased by who stored it
         return [
@@ -312,7 +330,7 @@ class Exchange:
 
     async def _held(
         self, recorded: RecordedEvent, choice: Choice | None, shared: dict[str, bool]
-    ) -> list[tuple[Event, str | None, str | None, int]]:
+    ) -> list[Told]:
         """Return what tells of all that a project holds, of which nothing was told."""
         if choice is None:
             return []
@@ -322,7 +340,7 @@ class Exchange:
         known = await self._log.on_writer(partial(_shared, subjects={one.memory_id for one in found}))
         new = [one for one in found if one.memory_id not in known and one.memory_id not in shared]
         shared.update((one.memory_id, True) for one in new)
-        return [(one.stored(), one.project, recorded.client, one.created_us) for one in new]
+        return [told for one in new for told in _whole(recorded, one)]
 
     def _fact(
         self,
@@ -360,11 +378,15 @@ class Exchange:
         while True:
             reached = (await self.known()).reached
             pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
+            if pulled.damaged:
+                self.ahead = ", ".join(
+                    f"fact {seq} of {origin} at the server is not what was told" for origin, seq in pulled.damaged.items()
+                )
             facts = self._readable(in_order(pulled.facts, pulled.more))
             if not facts:
                 break
             people = tuple(
-                KnownOrigin(origin=one.origin, person=one.person, machine=one.machine) for one in pulled.origins
+                KnownOrigin(origin=one.origin, person=one.person, machine=one.machine) for one in pulled.origins if one.origin != team.origin
             )
             for part in _received_parts(facts):
                 if isinstance(part[0].event, MemoryErased):
@@ -380,10 +402,7 @@ class Exchange:
             if fact.origin in unread:
                 continue
             event = self._log.codec.decode(fact.tag, fact.body)
-            if isinstance(event, Unknown) or (
-                fact.body is not None
-                and chain.payload_hash(fact.salt or b"", fact.body) != fact.payload_hash
-            ):
+            if isinstance(event, Unknown):
                 unread.add(fact.origin)
                 self.ahead = f"fact {fact.seq} of {fact.origin}, {fact.tag}, cannot be read by this version"
                 continue
@@ -442,6 +461,14 @@ def _received_parts(heard: Sequence[Heard]) -> Iterator[tuple[Heard, ...]]:
         part.append(one)
     if part:
         yield tuple(part)
+
+
+def _whole(recorded: RecordedEvent, said: Said) -> list[Told]:
+    """Return what tells of a memory as it is, at the place of an event."""
+    told: list[Told] = [(said.stored(), said.project, recorded.client, said.created_us)]
+    if counted := said.counted():
+        told.append((counted, said.project, recorded.client, recorded.occurred_at))
+    return told
 
 
 def _may_be_told(recorded: RecordedEvent, choices: Mapping[str, Choice], shared: dict[str, bool]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from omegad.log.event import RecordedEvent
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import (
     MemoryContradicted,
     MemoryDeleted,
@@ -25,7 +25,6 @@ from omegad.memory.events import (
     MemorySuperseded,
     MemoryUnlinked,
 )
-from omegad.log.event import Event
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.state import Choice
 from omegad.storage.driver import Connection
@@ -65,7 +64,9 @@ PLAIN = (
 """Those that travel as they are."""
 _ROW = """
 SELECT node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us, source,
-  confidence, redacted, project, status, on_probation, ttl_seconds, created_us FROM memories
+  confidence, redacted, project, status, on_probation, ttl_seconds, created_us,
+  (SELECT coalesce(sum(points), 0) FROM memory_feedback WHERE memory_id = node_id AND memory_feedback.id < ?1)
+FROM memories
 """
 
 
@@ -89,6 +90,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     on_probation: bool
     ttl_seconds: int | None
     created_us: int
+    rating: int = 0
+    """What it had been given before a position."""
 
     def stored(self) -> MemoryStored:
         """Return the event that stores this elsewhere."""
@@ -106,6 +109,17 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
             source=self.source,
             confidence=self.confidence,
             redacted=self.redacted,
+        )
+
+    def counted(self) -> MemoryRated | None:
+        """Return the event that gives it elsewhere the rating that it has, None where it has none."""
+        if not self.rating:
+            return None
+        return MemoryRated(
+            memory_id=self.memory_id,
+            rating="helpful" if self.rating > 0 else "unhelpful",
+            points=self.rating,
+            reason="rated so before it was shared",
         )
 
     def edited(self) -> MemoryEdited:
@@ -127,15 +141,23 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 def says(connection: Connection, memory_ids: Collection[str]) -> dict[str, Said]:
     """Return what memories say now, by id; those that are gone are left out."""
     ids = msgspec.json.encode(list(memory_ids)).decode()
-    rows = connection.execute(f"{_ROW} WHERE node_id IN (SELECT value FROM json_each(?))", (ids,))
+    rows = connection.execute(f"{_ROW} WHERE node_id IN (SELECT value FROM json_each(?2))", (0, ids))
     return {one.memory_id: one for one in map(_said, rows)}
 
 
-def held(connection: Connection, choice: Choice, before: int) -> Iterator[Said]:
-    """Yield what a project holds that may be shared, oldest first, of what was stored before a position."""
+def whole(connection: Connection, memory_id: str, before: Position) -> Said | None:
+    """Return what a memory says now, with the rating that it had before a position."""
+    row = connection.execute(f"{_ROW} WHERE node_id = ?2", (before, memory_id)).fetchone()
+    return row and _said(row)
+
+
+def held(connection: Connection, choice: Choice, before: Position) -> Iterator[Said]:
+    """Yield what a project holds that may be shared, oldest first, of what was stored before a position, with
+    the rating that it had then.
+    """
     rows = connection.execute(
-        f"{_ROW} WHERE project = ? AND status = 'active' AND NOT on_probation AND id < ? ORDER BY id",
-        (choice.project, before),
+        f"{_ROW} WHERE project = ?2 AND status = 'active' AND NOT on_probation AND id < ?1 ORDER BY id",
+        (before, choice.project),
     )
     yield from (one for one in map(_said, rows) if may_go(one.event_type, choice))
 

@@ -1,0 +1,165 @@
+"""What a team holds, in one form: made of its facts, or read from a home's views. The two are equal once everybody
+has spoken, in whatever order it was heard.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from omegad.log.event import Erased, Event
+from omegad.memory.events import (
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryErased,
+    MemoryRated,
+    MemoryStored,
+    MemorySuperseded,
+)
+from omegad.sharing.fact import Fact
+from omegad.sharing.state import STANDING, WORDING, Stamped, register
+from omegad.storage.driver import Connection
+
+
+class Wording(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the last one said who reworded a memory, or who stored it."""
+
+    content: str
+    content_key: str
+    tags: tuple[str, ...]
+    priority: int
+    metadata: dict[str, object]
+    referenced_at: int | None
+    source: str | None
+    confidence: float | None
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory that a team holds. `status` is active, superseded or deleted: when it expires each home says for
+    itself.
+    """
+
+    memory_id: str
+    event_type: str
+    project: str | None
+    entity_id: str | None
+    created_us: int
+    wording: Wording
+    status: str = "active"
+    superseded_by: str | None = None
+    rating: int = 0
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_ROWS = """
+SELECT node_id, event_type, project, entity_id, created_us, content, content_hash, tags, priority, metadata,
+  referenced_us, source, confidence, status, superseded_by, rating
+FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
+"""
+
+
+def of_facts(facts: Iterable[tuple[Fact, Event | Erased]]) -> list[Held]:
+    """Return what a team holds by all of its facts, in any order that keeps each origin's."""
+    held, last, erased = dict[str, Held](), dict[tuple[str, str], Stamped](), set[str]()
+    rest = list[tuple[Fact, Event]]()
+    for fact, event in facts:
+        if isinstance(event, Erased | MemoryErased):
+            erased.update([fact.subject] if isinstance(event, MemoryErased) else [])
+        elif isinstance(event, MemoryStored):
+            held.setdefault(fact.subject, _stored(fact, event))
+        else:
+            rest.append((fact, event))
+    for fact, event in rest:
+        if (known := held.get(fact.subject)) is None:
+            continue
+        if isinstance(event, MemoryRated):
+            held[fact.subject] = msgspec.structs.replace(known, rating=known.rating + event.points)
+            continue
+        name, stamp = register(event), (fact.hlc, fact.event_id)
+        if name not in {WORDING, STANDING} or last.get((fact.subject, name), (0, "")) >= stamp:
+            continue
+        last[fact.subject, name] = stamp
+        held[fact.subject] = _changed(known, event)
+    return [held[one] for one in sorted(held.keys() - erased)]
+
+
+def of_views(connection: Connection, memory_ids: Sequence[str]) -> list[Held]:
+    """Return what the views of a home hold of these."""
+    rows = connection.execute(_ROWS, (msgspec.json.encode(list(memory_ids)).decode(),))
+    return sorted((_row(*row) for row in rows), key=lambda one: one.memory_id)
+
+
+def digest(held: Iterable[Held]) -> str:
+    """Return the digest of what is held, in the order of the ids."""
+    whole = blake2b(digest_size=32, person=b"omegad/held")
+    for one in held:
+        whole.update(_encode(one))
+    return whole.hexdigest()
+
+
+def _stored(fact: Fact, stored: MemoryStored) -> Held:
+    return Held(
+        memory_id=stored.memory_id,
+        event_type=stored.event_type,
+        project=fact.project,
+        entity_id=stored.entity_id,
+        created_us=fact.occurred_at,
+        wording=Wording(
+            content=stored.content,
+            content_key=stored.content_key,
+            tags=tuple(sorted(stored.tags)),
+            priority=stored.priority,
+            metadata=stored.metadata,
+            referenced_at=stored.referenced_at,
+            source=stored.source,
+            confidence=stored.confidence,
+        ),
+    )
+
+
+def _changed(known: Held, event: Event) -> Held:
+    match event:
+        case MemoryEdited() as edit:
+            worded = Wording(
+                content=edit.content,
+                content_key=edit.content_key,
+                tags=known.wording.tags if edit.tags is None else tuple(sorted(edit.tags)),
+                priority=known.wording.priority if edit.priority is None else edit.priority,
+                metadata=known.wording.metadata if edit.metadata is None else edit.metadata,
+                referenced_at=edit.referenced_at or known.wording.referenced_at,
+                source=edit.source or known.wording.source,
+                confidence=known.wording.confidence if edit.confidence is None else edit.confidence,
+            )
+            return msgspec.structs.replace(known, wording=worded)
+        case MemorySuperseded(superseded_by=by):
+            return msgspec.structs.replace(known, status="superseded", superseded_by=by)
+        case MemoryDeleted():
+            return msgspec.structs.replace(known, status="deleted")
+        case _:
+            return msgspec.structs.replace(known, status="active", superseded_by=None)
+
+
+def _row(*row: Any) -> Held:
+    (memory_id, event_type, project, entity_id, created_us, *worded, status, superseded_by, rating) = row
+    content, content_key, tags, priority, metadata, referenced_at, source, confidence = worded
+    return Held(
+        memory_id=memory_id,
+        event_type=event_type,
+        project=project,
+        entity_id=entity_id,
+        created_us=created_us,
+        wording=Wording(
+            content=content,
+            content_key=content_key,
+            tags=tuple(sorted(msgspec.json.decode(tags, type=tuple[str, ...]))),
+            priority=priority,
+            metadata=msgspec.json.decode(metadata),
+            referenced_at=referenced_at,
+            source=source,
+            confidence=confidence,
+        ),
+        status="active" if status == "expired" else status,
+        superseded_by=superseded_by if status == "superseded" else None,
+        rating=rating,
+    )

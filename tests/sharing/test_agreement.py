@@ -1,0 +1,172 @@
+"""Whatever homes do, in whatever order they hear of it, they hold the same once everybody has spoken: and that
+is what the facts at the post say.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omegad.runtime.errors import NotFound, Refused
+from omegad.sharing import agreement
+from tests.sharing.homes import Home, held_at_post
+from tests.sharing.posts import TEAM, Posted
+
+HISTORIES = int(os.environ.get("SHARED_HISTORIES", "200"))
+SKEWS_S = (0.0, -40.0, 25.0, -3_600.0, 5.0)
+
+DOING = ("store", "store", "edit", "edit", "delete", "supersede", "restore", "rate", "erase")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from((*DOING, *("meet",) * 4, "restart", "backup", "return")),
+        st.integers(0, 4),
+        st.integers(0, 3),
+        st.integers(0, 3),
+    ),
+    min_size=4,
+    max_size=40,
+)
+
+
+class Team:
+    """Five homes of four people that are served in one loop, which many histories are lived through in."""
+
+    def __init__(self, posted: Posted, folder: Path) -> None:
+        people = ("Ada", "Grace", "Alan", "Edsger", "Ada")
+        addresses = {person: posted.member(person) for person in dict.fromkeys(people)}
+        self.people = people
+        self.folder = folder
+        self.homes = [
+            Home(f"machine-{number}", folder / f"home-{number}", addresses[person], SKEWS_S[number])
+            for number, person in enumerate(people)
+        ]
+        self._numbers = count()
+
+    async def run(self, *, task_status: Any) -> None:
+        async with anyio.create_task_group() as self.tasks:
+            for home, person in zip(self.homes, self.people, strict=True):
+                await home.open(self.tasks)
+                await home.join(TEAM, person)
+            task_status.started()
+            await anyio.sleep_forever()
+
+    async def live(self, homes: int, steps: list[tuple[str, int, int, int]]) -> None:
+        """Live through a history of the first *homes*, and see that they agree in the end."""
+        number = next(self._numbers)
+        history = History(self, number, homes)
+        for home in history.homes:
+            await home.call("share.choose", project=history.project)
+        for at in range(2):
+            await history.step("store", at, 0, 0)
+        for home in (*history.homes, *history.homes):
+            await home.meet()
+        for step in steps:
+            await history.step(*step)
+        for _ in range(2):
+            for home in history.homes:
+                await home.meet()
+        await history.agree()
+
+
+class History:
+    """What happens in one project."""
+
+    def __init__(self, team: Team, number: int, homes: int) -> None:
+        self.project = f"project-{number}"
+        self.homes = team.homes[:homes]
+        self._team = team
+        self._memories: list[tuple[str, int]] = []
+        self._said = count()
+        self._backups: dict[int, Path] = {}
+
+    async def step(self, what: str, at: int, one: int, other: int) -> None:
+        at %= len(self.homes)
+        home = self.homes[at]
+        memory_id, owner = self._memories[one % len(self._memories)] if self._memories else ("mem-none", -1)
+        another = self._memories[other % len(self._memories)][0] if self._memories else "mem-none"
+        with suppress(NotFound, Refused):
+            match what:
+                case "store":
+                    answer = await home.call("memory.store", **self._saying(), event_type="decision", project=self.project)
+                    self._memories.append((answer["memory_id"], at))
+                case "edit":
+                    await home.call("memory.edit", memory_id=memory_id, **self._saying())
+                case "delete" | "restore":
+                    await home.call(f"memory.{what}", memory_id=memory_id)
+                case "supersede":
+                    await home.call("memory.supersede", memory_id=memory_id, superseded_by=another)
+                case "rate":
+                    await home.call("memory.rate", memory_id=memory_id, rating="outdated" if other % 2 else "helpful")
+                case "erase" if self._team.people[owner] == self._team.people[at]:
+                    await home.call("memory.erase", memory_id=memory_id)
+                case "meet":
+                    await home.meet()
+                case "restart":
+                    await self._closed(at)
+                case "backup":
+                    await self._closed(at, save=True)
+                case "return" if at in self._backups:
+                    await self._closed(at, bring_back=True)
+
+    def _saying(self) -> dict[str, object]:
+        said = next(self._said)
+        return {"content": f"{self.project} is built of number {said}, which is all there is to say of {said * 7919}"}
+
+    async def _closed(self, at: int, *, save: bool = False, bring_back: bool = False) -> None:
+        home = self.homes[at]
+        await home.close()
+        place = self._team.folder / f"backup-{at}"
+        if save:
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(home.folder, place)
+            self._backups[at] = place
+        if bring_back:
+            shutil.rmtree(home.folder)
+            shutil.copytree(place, home.folder)
+        await home.open(self._team.tasks)
+        if bring_back:  # it finds that it is a copy, and is another from then on
+            with suppress(Exception):
+                await home.meet()
+
+    async def agree(self) -> None:
+        held = [await home.held(self.project) for home in self.homes]
+        home = self.homes[0]
+        async with home.at_post(await home.team()) as post:
+            at_post = await held_at_post(post, self.project)
+        for one in held:
+            assert one == at_post
+        assert len({agreement.digest(one) for one in [*held, at_post]}) == 1
+
+
+@pytest.fixture(scope="module")
+def team(server: Any, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BlockingPortal, Team]]:
+    posted = Posted.made(server, template)
+    team = Team(posted, tmp_path_factory.mktemp("team"))
+    with start_blocking_portal() as portal:
+        running, _ = portal.start_task(team.run)
+        yield portal, team
+        running.cancel()
+
+
+@settings(max_examples=HISTORIES // 2)
+@given(st.data())
+def test_two_homes_agree(team: tuple[BlockingPortal, Team], data: st.DataObject) -> None:
+    portal, whole = team
+    portal.call(whole.live, 2, data.draw(STEPS))
+
+
+@settings(max_examples=HISTORIES // 2)
+@given(st.data())
+def test_five_homes_agree(team: tuple[BlockingPortal, Team], data: st.DataObject) -> None:
+    portal, whole = team
+    portal.call(whole.live, 5, data.draw(STEPS))
