@@ -13,7 +13,7 @@ from tests.sharing.server import Server
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """One server for each process of tests."""
-    made = Server(("fsync=off",))
+    made = Server({"fsync": "off"})
     yield made
     made.remove()
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,8 +31,9 @@ host  all all 127.0.0.1/32 scram-sha-256
 class Server:
     """A server with a folder of its own. Its socket is in the folder; it listens on the loopback, too."""
 
-    def __init__(self, settings: tuple[str, ...] = ()) -> None:
-        place = next(one for one in ("/dev/shm", "/tmp") if os.access(one, os.W_OK))  # noqa: S108  short, and for anyone
+    def __init__(self, settings: Mapping[str, str], place: str = "") -> None:
+        # A path that is short, since a socket is in it, and that anyone may go.
+        place = place or next(one for one in ("/dev/shm", "/tmp") if os.access(one, os.W_OK))  # noqa: S108
         self.folder = Path(tempfile.mkdtemp(prefix="omegad-pg-", dir=place))
         self.data = self.folder / "data"
         self._user = NOBODY if os.geteuid() == 0 else None
@@ -78,7 +80,7 @@ class Server:
             "max_connections": 60,
             "shared_buffers": "64MB",
             "logging_collector": "off",
-            **dict(one.split("=") for one in self._settings),
+            **self._settings,
         }
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

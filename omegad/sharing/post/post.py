@@ -46,8 +46,8 @@ SELECT origin, person, machine, head, head_chain, {_MICROSECONDS.format("seen_at
 FROM omegad.origins AS origin JOIN omegad.members USING (team, login) WHERE team = %s ORDER BY origin
 """
 _PUSH = (
-    "SELECT omegad.push(%s, %s, %s, %s, %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[],"
-    " %s::bytea[], %s::bytea[], %s::bytea[], %s::bytea[])"
+    "SELECT omegad.push(%s, %s, %s, %s, %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[],"
+    " %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[])"
 )
 _PULL = """
 SELECT origin, seq, envelope, chain, salt, body FROM (
