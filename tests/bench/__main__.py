@@ -8,7 +8,18 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import appends, claims, greedy, live_rebuilds, memories, rebuilds, resident, sockets, starts
+from tests.bench import (
+    appends,
+    claims,
+    greedy,
+    live_rebuilds,
+    memories,
+    posts,
+    rebuilds,
+    resident,
+    sockets,
+    starts,
+)
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
 
 BENCHMARKS = {
@@ -21,6 +32,7 @@ BENCHMARKS = {
     "rss": resident.run,
     "claims": claims.run,
     "greedy": greedy.run,
+    "post": posts.run,
 }
 
 

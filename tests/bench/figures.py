@@ -12,7 +12,7 @@ import msgspec
 
 from omegad.storage.driver import sqlite
 
-Unit = Literal["ms", "s", "events/s", "calls/s", "MB"]
+Unit = Literal["ms", "s", "events/s", "facts/s", "calls/s", "MB"]
 NAME_WIDTH = 44
 VALUE_WIDTH = 18
 
