@@ -1,5 +1,5 @@
-"""What a team holds, in one form: made of its facts, or read from a home's views. The two are equal once everybody
-has spoken, in whatever order it was heard.
+"""What a team holds, in one form: made of its facts, or read from a home's views. The two are equal once
+everybody has spoken, in whatever order it was heard.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,8 +36,8 @@ class Wording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory that a team holds. `status` is active, superseded or deleted: when it expires each home says for
-    itself.
+    """A memory that a team holds. `status` is active, superseded or deleted: when it expires each home says
+    for itself.
     """
 
     memory_id: str
@@ -87,7 +87,7 @@ def of_facts(facts: Iterable[tuple[Fact, Event | Erased]]) -> list[Held]:
 def of_views(connection: Connection, memory_ids: Sequence[str]) -> list[Held]:
     """Return what the views of a home hold of these."""
     rows = connection.execute(_ROWS, (msgspec.json.encode(list(memory_ids)).decode(),))
-    return sorted((_row(*row) for row in rows), key=lambda one: one.memory_id)
+    return sorted(map(_row, rows), key=lambda one: one.memory_id)
 
 
 def digest(held: Iterable[Held]) -> str:
@@ -140,7 +140,7 @@ def _changed(known: Held, event: Event) -> Held:
             return msgspec.structs.replace(known, status="active", superseded_by=None)
 
 
-def _row(*row: Any) -> Held:
+def _row(row: tuple[Any, ...]) -> Held:
     (memory_id, event_type, project, entity_id, created_us, *worded, status, superseded_by, rating) = row
     content, content_key, tags, priority, metadata, referenced_at, source, confidence = worded
     return Held(

@@ -13,7 +13,7 @@ erased, or is not known here.
 
 
 class ShareJoined(Event, frozen=True, kw_only=True, tag="share.joined@1"):
-    """This home shares with a team from now on, as `origin`; `person` and `machine` are shown there."""
+    """The home shares with a team from now on, as `origin`; `person` and `machine` are shown there."""
 
     team: GivenName
     origin: MadeId
@@ -22,13 +22,13 @@ class ShareJoined(Event, frozen=True, kw_only=True, tag="share.joined@1"):
 
 
 class ShareLeft(Event, frozen=True, kw_only=True, tag="share.left@1"):
-    """This home shares with no team any more; what it received stays."""
+    """The home shares with no team any more; what it received stays."""
 
     team: GivenName
 
 
 class ShareRenewed(Event, frozen=True, kw_only=True, tag="share.renewed@1"):
-    """This home was copied, or restored from a backup: another may go on under its name, `before`. It is
+    """The home was copied, or restored from a backup: another may go on under its name, `before`. It is
     `origin` from now on. It had told `seq` facts under the old name, the last of them at `told_to`; what
     the old name told after those is received as anybody's.
     """
@@ -76,8 +76,8 @@ class KnownOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReceivedFact(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact that came in, and what it came to; the hash proves the chain of its origin. `stored` is the memory
-    that is shared by it.
+    """A fact that came in, and what it came to; the hash proves the chain of its origin. `stored` is the
+    memory that is shared by it.
     """
 
     origin: MadeId

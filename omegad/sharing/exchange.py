@@ -4,8 +4,8 @@ log is the queue; nothing waits for the post, and what it cannot take now goes w
 
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -15,11 +15,10 @@ import structlog
 
 from omegad.log import chain
 from omegad.log.codec import tag_of
-from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
+from omegad.log.event import Event, Position, RecordedEvent, Unknown
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext, Services
-from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Conflict, NotFound, OmegadError, Refused, Unavailable
 from omegad.sharing import outgoing
 from omegad.sharing.events import (
@@ -28,7 +27,6 @@ from omegad.sharing.events import (
     ShareJoined,
     ShareLeft,
     ShareRenewed,
-    ShareWithdrawn,
 )
 from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard, ReceiveFacts
@@ -58,8 +56,13 @@ Erase = Callable[[str], Awaitable[object]]
 """Erases a memory in this home; raises `NotFound` where there is none."""
 
 
-Told = tuple[Event, str | None, str | None, int]
-"""What is told, of which project, by which agent, and when it happened."""
+class Told(NamedTuple):
+    """What is told, of which project, by which agent, and when that happened, in microseconds since 1970."""
+
+    event: Event
+    project: str | None
+    agent: str | None
+    occurred_at: int
 
 
 class Known(NamedTuple):
@@ -120,7 +123,7 @@ class Exchange:
             events = await self._log.read_at(left[:AT_ONCE])
             left = left[len(events) :]
             own = [one for one in events if self._is_own(one)]
-            subjects = {str(getattr(one.event, "memory_id", "")) for one in own}
+            subjects = {_subject(one.event) for one in own}
             shared = await self._log.on_writer(partial(_shared, subjects=subjects))
             for one in own:
                 if _may_be_told(one, known.choices, shared):
@@ -212,8 +215,8 @@ class Exchange:
             raise Unavailable("this home was copied or restored: it shares under a new name from now on")
         if head.seq < team.seq:
             raise Refused(
-                f"the server knows {head.seq} of {team.seq} facts that this home has told: it was restored from"
-                " a backup",
+                f"the server knows {head.seq} of {team.seq} facts that this home has told: it was restored"
+                " from a backup",
                 hint="`omegad share leave` and `omegad share join` tell it all that is shared once more",
             )
         after = team.seq
@@ -283,16 +286,14 @@ class Exchange:
         if not own:
             return []
         await self._services.views.wait_for(events[-1].position, VIEWS)
-        subjects = {str(one.event.memory_id) for one in own if hasattr(one.event, "memory_id")}
+        subjects = {_subject(one.event) for one in own}
         shared = await self._log.on_writer(partial(_shared, subjects=subjects))
         said = await self._services.views.read(partial(says, memory_ids=subjects))
         team, facts = known.team, list[Fact]()
         assert team is not None
         for recorded in own:
-            for event, project, agent, occurred_at in await self._told(recorded, known, shared, said):
-                facts.append(
-                    self._fact(recorded, event, project, agent, occurred_at, team.origin, head.seq + len(facts) + 1)
-                )
+            for told in await self._told(recorded, known, shared, said):
+                facts.append(self._fact(recorded, told, team.origin, head.seq + len(facts) + 1))
         return facts
 
     async def _told(
@@ -301,7 +302,7 @@ class Exchange:
         event, choices = recorded.event, known.choices
         if isinstance(event, ShareChosen):
             return await self._held(recorded, choices.get(event.project), shared)
-        memory_id = str(getattr(event, "memory_id", ""))
+        memory_id = _subject(event)
         now = said.get(memory_id)
         if memory_id not in shared:
             is_stored = isinstance(event, MemoryStored)
@@ -325,7 +326,8 @@ class Exchange:
         elif isinstance(event, MemoryStored) or (isinstance(event, MemoryErased) and not shared[memory_id]):
             return []  # told before; or erased here alone: for all it is erased by who stored it
         return [
-            (one, recorded.project, recorded.client, recorded.occurred_at) for one in facts_of(recorded, said)
+            Told(one, recorded.project, recorded.client, recorded.occurred_at)
+            for one in facts_of(recorded, said)
         ]
 
     async def _held(
@@ -342,28 +344,19 @@ class Exchange:
         shared.update((one.memory_id, True) for one in new)
         return [told for one in new for told in _whole(recorded, one)]
 
-    def _fact(
-        self,
-        recorded: RecordedEvent,
-        event: Event,
-        project: str | None,
-        agent: str | None,
-        occurred_at: int,
-        origin: str,
-        seq: int,
-    ) -> Fact:
-        body, salt = self._log.codec.encode(event), secrets.token_bytes(chain.SALT_BYTES)
+    def _fact(self, recorded: RecordedEvent, told: Told, origin: str, seq: int) -> Fact:
+        body, salt = self._log.codec.encode(told.event), secrets.token_bytes(chain.SALT_BYTES)
         return Fact(
             origin=origin,
             seq=seq,
             hlc=recorded.hlc,
             event_id=recorded.event_id,
-            tag=tag_of(type(event)),
-            subject=str(event.memory_id),  # type: ignore[attr-defined]
-            occurred_at=occurred_at,
+            tag=tag_of(type(told.event)),
+            subject=_subject(told.event),
+            occurred_at=told.occurred_at,
             tz_offset=recorded.tz_offset,
-            project=project,
-            agent=agent,
+            project=told.project,
+            agent=told.agent,
             position=recorded.position,
             payload_hash=chain.payload_hash(salt, body),
             salt=salt,
@@ -380,13 +373,16 @@ class Exchange:
             pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
             if pulled.damaged:
                 self.ahead = ", ".join(
-                    f"fact {seq} of {origin} at the server is not what was told" for origin, seq in pulled.damaged.items()
+                    f"fact {seq} of {origin} at the server is not what was told"
+                    for origin, seq in pulled.damaged.items()
                 )
             facts = self._readable(in_order(pulled.facts, pulled.more))
             if not facts:
                 break
             people = tuple(
-                KnownOrigin(origin=one.origin, person=one.person, machine=one.machine) for one in pulled.origins if one.origin != team.origin
+                KnownOrigin(origin=one.origin, person=one.person, machine=one.machine)
+                for one in pulled.origins
+                if one.origin != team.origin
             )
             for part in _received_parts(facts):
                 if isinstance(part[0].event, MemoryErased):
@@ -410,10 +406,8 @@ class Exchange:
         return heard
 
     async def _erased(self, memory_id: str) -> None:
-        try:
+        with suppress(NotFound):
             await self._erase(memory_id)
-        except NotFound:
-            pass
 
     async def _do(self, command: Command) -> None:
         try:
@@ -422,7 +416,7 @@ class Exchange:
             raise Unavailable(str(error)) from error
 
 
-def in_order(facts: Sequence[Fact], more: Sequence[str]) -> list[Fact]:
+def in_order(facts: Sequence[Fact], more: Collection[str]) -> list[Fact]:
     """Return facts of several origins in the order in which they can have come about. Of those that there
     are *more* of, the rest may come before what others say later, which is left for the next time.
     """
@@ -465,9 +459,9 @@ def _received_parts(heard: Sequence[Heard]) -> Iterator[tuple[Heard, ...]]:
 
 def _whole(recorded: RecordedEvent, said: Said) -> list[Told]:
     """Return what tells of a memory as it is, at the place of an event."""
-    told: list[Told] = [(said.stored(), said.project, recorded.client, said.created_us)]
+    told = [Told(said.stored(), said.project, recorded.client, said.created_us)]
     if counted := said.counted():
-        told.append((counted, said.project, recorded.client, recorded.occurred_at))
+        told.append(Told(counted, said.project, recorded.client, recorded.occurred_at))
     return told
 
 
@@ -477,7 +471,12 @@ def _may_be_told(recorded: RecordedEvent, choices: Mapping[str, Choice], shared:
         if may := may_go(event.event_type, choices.get(recorded.project or "")) and not event.on_probation:
             shared[event.memory_id] = True
         return may
-    return isinstance(event, ShareChosen) or getattr(event, "memory_id", None) in shared
+    return isinstance(event, ShareChosen) or _subject(event) in shared
+
+
+def _subject(event: object) -> str:
+    """Return the memory that an event is about, nothing for one that is about none."""
+    return str(getattr(event, "memory_id", ""))
 
 
 def _stored(facts: Sequence[Fact]) -> list[str]:
@@ -488,5 +487,3 @@ def _shared(connection: Connection, subjects: set[str]) -> dict[str, bool]:
     """Return those that are shared, and whether each is this person's."""
     sharing = Sharing(connection)
     return {one: sharing.is_ours(one) for one in subjects if sharing.is_shared(one)}
-
-

@@ -1,17 +1,15 @@
 """Facts of other homes, merged into this one's log: what changes something becomes an event, as its origin
 recorded it, in one append with how far that origin was heard.
 
-The last word holds, by (hybrid logical time, id of the event), in each register of a memory: its wording, its
-standing, each edge. What is stored is known by its id, counts add up, and what is erased stays so. So what the
-homes of a team hold in the end does not depend on the order in which they heard of it.
+The last word holds, by (hybrid logical time, id of the event), in each register of a memory: its wording,
+its standing, each edge. What is stored is known by its id, counts add up, and what is erased stays so. So
+what the homes of a team hold in the end does not depend on the order in which they heard of it.
 """
-
-from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Erased, Event, NewEvent, Stamp, Unknown
+from omegad.log.event import Erased, Event, NewEvent, Stamp
 from omegad.memory.events import (
     MemoryContradicted,
     MemoryErased,
@@ -25,7 +23,7 @@ from omegad.requests.method import CommandMethod
 from omegad.runtime.errors import Conflict, Refused
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
 from omegad.sharing.fact import Fact, row_hash
-from omegad.sharing.state import Choice, Sharing, Stamped, register
+from omegad.sharing.state import Sharing, Stamped, register
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +66,7 @@ class _Merging:
 
     def decision(self, command: ReceiveFacts) -> Decision:
         known = self._sharing.origins()
-        origins = tuple(
-            one for one in command.origins if known.get(one.origin) != (one.person, one.machine)
-        )
+        origins = tuple(one for one in command.origins if known.get(one.origin) != (one.person, one.machine))
         events, received = list[NewEvent](), list[ReceivedFact]()
         for heard in command.facts:
             fact = heard.fact
@@ -102,19 +98,18 @@ class _Merging:
                     raise Refused(f"what is erased elsewhere is still here: {fact.subject}")
                 return "erased", None
             case MemoryStored():
-                if is_here:
-                    return "known", None
-                self._stored.add(fact.subject)
-                choice = self._choices.get(fact.project or "")
-                return "applied", msgspec.structs.replace(
-                    event, on_probation=choice is not None and choice.on_probation
-                )
+                return ("known", None) if is_here else ("applied", self._new(fact, event))
             case _ if not is_here:
                 return "unknown", None
             case MemoryRepeated() | MemoryRated() | MemoryContradicted():
                 return "applied", event
             case _:
                 return self._last_word(fact, event)
+
+    def _new(self, fact: Fact, event: MemoryStored) -> MemoryStored:
+        self._stored.add(fact.subject)
+        choice = self._choices.get(fact.project or "")
+        return msgspec.structs.replace(event, on_probation=choice is not None and choice.on_probation)
 
     def _last_word(self, fact: Fact, event: Event) -> tuple[Outcome, Event | None]:
         name = register(event)

@@ -3,7 +3,6 @@
 import socket
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
@@ -28,7 +27,9 @@ class JoinTeam(Command, frozen=True, kw_only=True, tag="share.join"):
 
     team: Annotated[Name, Meta(description="the team's name at the server")]
     person: Annotated[Name, Meta(description="who shares, as the team is shown")]
-    machine: Annotated[Name | None, Meta(description="on which machine; this one's name where left out")] = None
+    machine: Annotated[Name | None, Meta(description="on which machine; this one's name where left out")] = (
+        None
+    )
 
 
 class Joined(Acknowledged, frozen=True, kw_only=True):
@@ -62,9 +63,7 @@ class WithdrawProject(Command, frozen=True, kw_only=True, tag="share.withdraw"):
     project: Project
 
 
-async def prepare_join(
-    services: Services, command: JoinTeam, _context: RequestContext
-) -> tuple[str, str]:
+async def prepare_join(services: Services, command: JoinTeam, _context: RequestContext) -> tuple[str, str]:
     """Return the machine's name, and one for its origin."""
     return command.machine or socket.gethostname() or "a machine", new_origin(services)
 
@@ -91,7 +90,9 @@ async def prepare_choice(services: Services, command: ChooseProject, _context: R
     for name in command.types:
         services[MemoryTypes].check(name)
         if name in NEVER:
-            raise Invalid(f"memories of type {name} are never shared", hint=f"nor are {', '.join(sorted(NEVER))}")
+            raise Invalid(
+                f"memories of type {name} are never shared", hint=f"nor are {', '.join(sorted(NEVER))}"
+            )
 
 
 def choose(command: ChooseProject, _checked: None, state: DecisionState, _now_us: int) -> Decision:

@@ -186,7 +186,11 @@ def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Even
 
 def _said(row: tuple[Any, ...]) -> Said:
     known = dict(zip(Said.__struct_fields__, row, strict=True))
-    for name, kind in (("tags", tuple[str, ...]), ("redacted", tuple[str, ...]), ("metadata", dict[str, object])):
+    for name, kind in (
+        ("tags", tuple[str, ...]),
+        ("redacted", tuple[str, ...]),
+        ("metadata", dict[str, object]),
+    ):
         known[name] = msgspec.json.decode(known[name], type=kind)
     known["on_probation"] = bool(known["on_probation"])
     return Said(**known)

@@ -20,7 +20,8 @@ SHOWN_CHARACTERS = 200
 _PREVIEW = """
 SELECT node_id, event_type, substr(content, 1, :characters), created_at,
        CASE WHEN event_type IN (SELECT value FROM json_each(:never)) THEN 'its type is never shared'
-            WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types)) THEN 'its type is not chosen'
+            WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types))
+              THEN 'its type is not chosen'
             WHEN on_probation THEN 'it is on probation'
        END AS stays
 FROM memories WHERE project = :project AND status = 'active'
@@ -28,7 +29,9 @@ FROM memories WHERE project = :project AND status = 'active'
 
 
 class ShareStatus(Request, frozen=True, kw_only=True, tag="share.status"):
-    """Say how it stands with the team: who is in it, what is shared, what waits to be told, and since when."""
+    """Say how it stands with the team: who is in it, what is shared, what waits to be told, and since
+    when.
+    """
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,9 +117,7 @@ class PreviewSharing(Query, frozen=True, kw_only=True, tag="share.preview"):
     """Show what of a project would be shared, and what would stay and why. Nothing is sent by this."""
 
     project: Annotated[Name, Meta(description="the project")]
-    types: Annotated[
-        tuple[Name, ...], Meta(max_length=32, description="as if these types were chosen")
-    ] = ()
+    types: Annotated[tuple[Name, ...], Meta(max_length=32, description="as if these types were chosen")] = ()
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many are shown of each")] = 100
 
 
@@ -160,7 +161,8 @@ def preview(connection: Connection, query: PreviewSharing, _checked: None, momen
     for goes in (True, False):
         condition = "stays IS NULL" if goes else "stays IS NOT NULL"
         rows = connection.execute(
-            f"SELECT * FROM ({_PREVIEW}) WHERE {condition} ORDER BY created_at DESC, node_id LIMIT :limit", named
+            f"SELECT * FROM ({_PREVIEW}) WHERE {condition} ORDER BY created_at DESC, node_id LIMIT :limit",
+            named,
         )
         found[goes] = [
             Previewed(memory_id=row[0], event_type=row[1], content=row[2], created_at=row[3], stays=row[4])

@@ -152,14 +152,12 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("UPDATE state_share SET seq = ?, told_to = ?", (told.seq, told.told_to))
             if told.memories:
                 yield Statement(_SHARED, (to_json([(one, None) for one in told.memories]),))
-        case (
-            ShareJoined() | ShareLeft() | ShareRenewed() | ShareChosen() | ShareWithdrawn()
-        ) as membership:
+        case (ShareJoined() | ShareLeft() | ShareRenewed() | ShareChosen() | ShareWithdrawn()) as membership:
             yield from _membership(recorded.position, membership)
         case event:
             written = register(event)
-            memory_id = getattr(event, "memory_id", None)
-            if written and memory_id:
+            if written:
+                memory_id = str(getattr(event, "memory_id", ""))
                 yield Statement(_WRITTEN, (memory_id, written, recorded.hlc, recorded.event_id))
 
 
@@ -206,7 +204,9 @@ def new_origin(services: Services) -> str:
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The team that is shared with: as which origin, how many facts it was told, and up to where in the log."""
+    """The team that is shared with: as which origin, how many facts it was told, and up to where in the
+    log.
+    """
 
     team: str
     origin: str
@@ -254,8 +254,8 @@ class Sharing(Tables):
     def is_ours(self, memory_id: str) -> bool:
         """Say whether a shared memory was told first by this home, or by another of the same person."""
         return self._has(
-            "SELECT 1 FROM state_shared AS s LEFT JOIN state_share_origins AS o USING (origin) WHERE memory_id = ?"
-            " AND (s.origin IS NULL OR o.person = (SELECT person FROM state_share))",
+            "SELECT 1 FROM state_shared AS s LEFT JOIN state_share_origins AS o USING (origin)"
+            " WHERE memory_id = ? AND (s.origin IS NULL OR o.person = (SELECT person FROM state_share))",
             memory_id,
         )
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -40,7 +40,7 @@ class Home:
         self.name, self.folder, self.address = name, folder, address
         self._clock = SkewedClock(skew_s)
         self._closing, self._closed = anyio.Event(), anyio.Event()
-        self._stack, self._post = AsyncExitStack(), cast(Post | None, None)
+        self._stack, self._post = AsyncExitStack(), cast("Post | None", None)
         self.it: Served
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -67,7 +67,7 @@ class Home:
     def exchange(self) -> Exchange:
         return self.it.daemon.exchange
 
-    def at_post(self, team: Team) -> Any:
+    def at_post(self, team: Team) -> AbstractAsyncContextManager[Post]:
         return connected(self.address, team.team, DEADLINES)
 
     async def call(self, method: str, **params: object) -> Any:

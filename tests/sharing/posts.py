@@ -35,6 +35,14 @@ class Posted:
         administration.create_team(server.admin("post_template"), TEAM)
         return "post_template"
 
+    @classmethod
+    def made(cls, server: Server, template: str) -> "Posted":
+        """Make a database out of the template."""
+        name = f"post_{secrets.token_hex(6)}"
+        with psycopg.connect(**server.admin("postgres").parameters(), autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")  # type: ignore[arg-type]
+        return cls(server, name)
+
     def member(self, person: str, *, team: str = TEAM, is_admin: bool = False) -> Address:
         """Add a person; return where they find the post. Logins are the server's, so each has a name of its
         own.

@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 import pytest
-from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -96,31 +95,32 @@ class History:
         another = self._memories[other % len(self._memories)][0] if self._memories else "mem-none"
         with suppress(NotFound, Refused):
             match what:
-                case "store":
-                    answer = await home.call("memory.store", **self._saying(), event_type="decision", project=self.project)
-                    self._memories.append((answer["memory_id"], at))
-                case "edit":
-                    await home.call("memory.edit", memory_id=memory_id, **self._saying())
-                case "delete" | "restore":
-                    await home.call(f"memory.{what}", memory_id=memory_id)
-                case "supersede":
-                    await home.call("memory.supersede", memory_id=memory_id, superseded_by=another)
-                case "rate":
-                    await home.call("memory.rate", memory_id=memory_id, rating="outdated" if other % 2 else "helpful")
-                case "erase" if self._team.people[owner] == self._team.people[at]:
-                    await home.call("memory.erase", memory_id=memory_id)
                 case "meet":
                     await home.meet()
-                case "restart":
-                    await self._closed(at)
-                case "backup":
-                    await self._closed(at, save=True)
+                case "restart" | "backup":
+                    await self._closed(at, save=what == "backup")
                 case "return" if at in self._backups:
                     await self._closed(at, bring_back=True)
+                case "store":
+                    answer = await home.call(
+                        "memory.store", **self._saying(), event_type="decision", project=self.project
+                    )
+                    self._memories.append((answer["memory_id"], at))
+                case "erase" if self._team.people[owner] != self._team.people[at]:
+                    pass  # that would be erased here alone
+                case "edit" | "supersede" | "rate" | "delete" | "restore" | "erase":
+                    given: dict[str, dict[str, object]] = {
+                        "edit": self._saying(),
+                        "supersede": {"superseded_by": another},
+                        "rate": {"rating": "outdated" if other % 2 else "helpful"},
+                    }
+                    await home.call(f"memory.{what}", memory_id=memory_id, **given.get(what, {}))
 
     def _saying(self) -> dict[str, object]:
         said = next(self._said)
-        return {"content": f"{self.project} is built of number {said}, which is all there is to say of {said * 7919}"}
+        return {
+            "content": f"{self.project} is built of number {said}, which is all there is to say of {said * 7919}"
+        }
 
     async def _closed(self, at: int, *, save: bool = False, bring_back: bool = False) -> None:
         home = self.homes[at]
@@ -149,7 +149,9 @@ class History:
 
 
 @pytest.fixture(scope="module")
-def team(server: Any, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BlockingPortal, Team]]:
+def team(
+    server: Any, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[BlockingPortal, Team]]:
     posted = Posted.made(server, template)
     team = Team(posted, tmp_path_factory.mktemp("team"))
     with start_blocking_portal() as portal:

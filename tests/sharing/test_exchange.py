@@ -1,0 +1,218 @@
+"""Homes and their post, as it goes by itself: what wakes them, and what keeps them from each other."""
+
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from omegad.sharing import exchange
+from tests.builders import PATIENCE_S, until
+from tests.sharing.homes import Home
+from tests.sharing.posts import TEAM, Posted
+from tests.sharing.server import Server
+
+
+@asynccontextmanager
+async def going(*homes: Home) -> AsyncIterator[None]:
+    """Serve homes whose exchange goes by itself."""
+    async with anyio.create_task_group() as tasks:
+        for home in homes:
+            await home.open(tasks)
+            tasks.start_soon(home.exchange.run)
+        yield
+        for home in homes:
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def told(home: Home) -> Any:
+    return await home.call("share.status")
+
+
+async def holds(home: Home, said: str) -> bool:
+    await home.it.caught_up()
+    return any(said in one.wording.content for one in await home.held("shop"))
+
+
+async def in_time(condition: Callable[[], Any]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        while not await condition():
+            await anyio.sleep(0.01)
+
+
+@pytest.fixture
+def homes(posted: Posted, tmp_path: Path) -> tuple[Home, Home]:
+    return (
+        Home("ada-laptop", tmp_path / "a", posted.member("Ada")),
+        Home("grace-desktop", tmp_path / "g", posted.member("Grace")),
+    )
+
+
+async def store(home: Home, content: str, **params: object) -> str:
+    answer = await home.call("memory.store", content=content, event_type="decision", project="shop", **params)
+    return str(answer["memory_id"])
+
+
+async def test_what_one_stores_the_other_finds_by_itself(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "POLL_S", 600.0)  # so that nothing but the word of it can wake the other
+    ada, grace = homes
+    async with going(*homes):
+        await ada.join(TEAM, "Ada", "shop")
+        await grace.join(TEAM, "Grace", "shop")
+        for home in homes:
+            await until(lambda home=home: home.exchange.is_connected)
+        memory_id = await store(ada, "the ledger is kept in cents")
+        await in_time(lambda: holds(grace, "in cents"))
+        await grace.call("memory.edit", memory_id=memory_id, content="the ledger is kept in tenths of cents")
+        await in_time(lambda: holds(ada, "tenths of cents"))
+        assert (await told(ada))["waiting"] == 0
+
+
+async def test_what_a_project_held_travels_as_it_says_now_when_it_is_chosen(homes: tuple[Home, Home]) -> None:
+    ada, grace = homes
+    async with going(*homes):
+        memory_id = await store(ada, "the token of the till is kept in the attic")
+        await ada.call("memory.edit", memory_id=memory_id, content="the till has no token any more")
+        await ada.call("memory.rate", memory_id=memory_id, rating="helpful")
+        await store(ada, "what was dropped is of no use to anybody")
+        dropped = await store(ada, "a plan that was given up after a week")
+        await ada.call("memory.delete", memory_id=dropped)
+        await ada.call("memory.store", content="half way through the move", event_type="checkpoint", project="shop")
+        await ada.call("memory.store", content="another project's business", event_type="decision", project="farm")
+        await ada.join(TEAM, "Ada", "shop")
+        await grace.join(TEAM, "Grace", "shop")
+        await in_time(lambda: holds(grace, "of no use"))
+        held = {one.wording.content: one.rating for one in await grace.held("shop")}
+        assert held == {"the till has no token any more": 1, "what was dropped is of no use to anybody": 0}
+        async with ada.at_post(await ada.team()) as post:
+            facts = await post.told((await ada.team()).origin, 0, 100)
+        assert not any(b"attic" in (fact.body or b"") for fact in facts)
+
+
+async def test_what_nobody_chose_stays(homes: tuple[Home, Home]) -> None:
+    ada, grace = homes
+    async with going(*homes):
+        await ada.join(TEAM, "Ada")
+        await grace.join(TEAM, "Grace", "shop")
+        await store(ada, "nobody is told of this")
+        await ada.call("share.choose", project="shop", types=["lesson_learned"])
+        await ada.call("memory.store", content="look twice", event_type="lesson_learned", project="shop")
+        await in_time(lambda: holds(grace, "look twice"))
+        assert len(await grace.held("shop")) == 1
+        await ada.call("share.withdraw", project="shop")
+        await ada.call("memory.store", content="look thrice", event_type="lesson_learned", project="shop")
+        await ada.call("share.choose", project="farm")
+        await ada.call("memory.store", content="sow in May", event_type="decision", project="farm")
+
+        async def has_farm() -> bool:
+            await grace.it.caught_up()
+            return len(await grace.held("farm")) == 1
+
+        await in_time(has_farm)
+        assert not await holds(grace, "thrice")
+
+
+async def test_a_server_that_ends_in_the_middle_keeps_nobody_waiting_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "RETRY_MAX_S", 0.2)
+    monkeypatch.setattr(exchange, "RETRY_S", 0.1)
+    server = Server({"fsync": "off"})
+    posted = Posted.made(server, Posted.make_template(server))
+    ada = Home("ada-laptop", tmp_path / "a", posted.member("Ada"))
+    grace = Home("grace-desktop", tmp_path / "g", posted.member("Grace"))
+    try:
+        async with going(ada, grace):
+            await ada.join(TEAM, "Ada", "shop")
+            await grace.join(TEAM, "Grace", "shop")
+            await store(ada, "said before it ended")
+            await in_time(lambda: holds(grace, "before it ended"))
+            await anyio.to_thread.run_sync(partial(server.stop, signal.SIGKILL))
+            for number in range(20):
+                await store(ada, f"said number {number} while it was gone, of {number * 7919}")
+            await until(lambda: ada.exchange.trouble)
+            status = await told(ada)
+            assert (status["waiting"], status["is_connected"]) == (20, False)
+            assert status["waiting_since"] is not None
+            assert status["trouble"]
+            await anyio.to_thread.run_sync(server.start)
+            await in_time(lambda: holds(grace, "number 19"))
+            assert await ada.held("shop") == await grace.held("shop")
+            await until(lambda: ada.exchange.trouble is None)
+    finally:
+        server.remove()
+
+
+async def test_what_one_erases_is_gone_at_once_at_the_server_and_elsewhere_when_it_is_heard(
+    posted: Posted, homes: tuple[Home, Home]
+) -> None:
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        for home, person in zip(homes, ("Ada", "Grace"), strict=True):
+            await home.open(tasks)
+            await home.join(TEAM, person, "shop")
+        memory_id = await store(ada, "the password of the till is under the mat")
+        await ada.meet()
+        await grace.meet()
+        await grace.call("memory.edit", memory_id=memory_id, content="the password of the till is on the mat")
+        await grace.meet()
+        await ada.meet()
+        await ada.call("memory.erase", memory_id=memory_id)
+        await ada.meet()
+        left = posted.sql("SELECT count(*) FROM omegad.facts WHERE position('the mat' IN encode(body, 'escape')) > 0")
+        assert left == [(0,)]
+        (waiting,) = (await told(ada))["erasing"]
+        assert (waiting["memory_id"], waiting["homes"]) == (memory_id, ["Grace (grace-desktop)"])
+        await grace.meet()
+        await grace.it.caught_up()
+        files = [path for path in (grace.folder / "home").rglob("*") if path.is_file()]
+        assert not [path.name for path in files if b"of the till is" in path.read_bytes()]
+        await ada.meet()
+        assert (await told(ada))["erasing"] == []
+        for home in homes:
+            assert (await home.call("views.verify"))["ok"]
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_home_that_was_copied_or_restored_goes_on_under_another_name(
+    posted: Posted, homes: tuple[Home, Home], tmp_path: Path
+) -> None:
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        for home, person in zip(homes, ("Ada", "Grace"), strict=True):
+            await home.open(tasks)
+            await home.join(TEAM, person, "shop")
+        await store(ada, "said before the backup was made")
+        await ada.meet()
+        await ada.close()
+        await ada.backup(tmp_path / "copy")
+        await ada.open(tasks)
+        await store(ada, "said after the backup was made")
+        await ada.meet()
+        first = (await ada.team()).origin
+        copy = Home("ada-desktop", tmp_path / "copy", ada.address)
+        await copy.open(tasks)
+        await store(copy, "said by the copy alone")
+        with pytest.raises(exchange.Unavailable, match="copied or restored"):
+            await copy.meet()
+        for home in (copy, ada, grace, copy):
+            await home.meet()
+        assert (await copy.team()).origin != first == (await ada.team()).origin
+        held = await ada.held("shop")
+        assert {one.wording.content for one in held} == {
+            "said before the backup was made",
+            "said after the backup was made",
+            "said by the copy alone",
+        }
+        assert held == await grace.held("shop") == await copy.held("shop")
+        for home in (ada, grace, copy):
+            await home.close()
+        tasks.cancel_scope.cancel()
