@@ -1,0 +1,112 @@
+"""psycopg, imported where a connection is made, and its errors in words of ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from omegad.runtime.errors import OmegadError
+from omegad.sharing.post.address import Address
+from omegad.sharing.post.errors import (
+    AheadOfClock,
+    DriverAbsent,
+    Forked,
+    LoginRefused,
+    NotAMember,
+    NotEncrypted,
+    NotInstalled,
+    NotYours,
+    PostLost,
+    PostRefused,
+    PostSilent,
+    PostUnreachable,
+    TooLarge,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+_REFUSALS = (  # what libpq says of a connection that was not made, which has no code
+    ("password authentication failed", LoginRefused, "does not accept the password of {user}"),
+    ("no password supplied", LoginRefused, "asks for the password of {user}, and none is known"),
+    ("is not permitted to log in", LoginRefused, "lets {user} not log in any more"),
+    ("role ", LoginRefused, "knows no login {user}"),
+    ("no pg_hba.conf entry", LoginRefused, "lets {user} not connect to {dbname} from here"),
+    ("authentication method requirement", NotEncrypted, "asks for the password itself, which is not sent"),
+    ("server does not support SSL", NotEncrypted, "does not offer TLS"),
+    ("certificate", NotEncrypted, "has a certificate that cannot be verified"),
+    ("SSL error", NotEncrypted, "and this machine do not agree on TLS"),
+    ("database ", NotInstalled, "has no database {dbname}"),
+    ("too many clients", PostUnreachable, "has too many connections"),
+    ("remaining connection slots", PostUnreachable, "has too many connections"),
+    ("starting up", PostUnreachable, "is starting"),
+    ("shutting down", PostUnreachable, "is stopping"),
+    ("resolve host", PostUnreachable, "is not known by this name"),
+    ("Name or service not known", PostUnreachable, "is not known by this name"),
+    ("nodename nor servname", PostUnreachable, "is not known by this name"),
+    ("timeout", PostSilent, "did not answer in time"),
+)
+
+_STATES: dict[str, tuple[type[OmegadError], str]] = {
+    "OM001": (NotAMember, ""),
+    "OM002": (NotYours, "this name at the post belongs to another login, or nobody has taken it: {detail}"),
+    "OM003": (TooLarge, ""),
+    "OM004": (AheadOfClock, "the time of what is shared is {detail} ms ahead of the post's clock"),
+    "OM005": (Forked, ""),
+    "OM006": (NotYours, "somebody else stored what is to be erased for everyone: {detail}"),
+    "23514": (TooLarge, "a fact is larger than the post takes: {constraint}"),
+    "42501": (NotAMember, "this login may do nothing here: it is not a member of a team, or not any more"),
+    "3F000": (NotInstalled, ""),
+    "42P01": (NotInstalled, ""),
+    "53300": (PostUnreachable, "the post has too many connections"),
+    "57014": (PostSilent, ""),
+    "57P01": (PostLost, "the post is stopping"),
+    "57P02": (PostLost, "the post ended in the middle"),
+    "57P03": (PostUnreachable, "the post is starting or stopping"),
+}
+
+
+def imported() -> None:
+    """Import the driver. Raises `DriverAbsent`."""
+    try:
+        import psycopg  # noqa: F401, PLC0415  an extra, and dear
+    except ImportError as error:
+        raise DriverAbsent(f"PostgreSQL's driver, psycopg, cannot be loaded: {error}") from None
+
+
+@contextmanager
+def translated(address: Address) -> Iterator[None]:
+    """Raise what psycopg raises in words of ours, without the password."""
+    from psycopg import Error  # noqa: PLC0415  an extra
+
+    try:
+        yield
+    except Error as error:
+        raise in_words(error, address) from None
+    except TimeoutError:  # an OSError, and the deadline of who asks
+        raise
+    except OSError as error:
+        raise PostUnreachable(f"the post at {address.place} cannot be reached: {error}") from None
+
+
+def in_words(error: "psycopg.Error", address: Address) -> OmegadError:
+    """Return one of our errors for one of psycopg's."""
+    from psycopg import InterfaceError, OperationalError  # noqa: PLC0415  an extra
+
+    said = " ".join(str(error).split())
+    if address.password:
+        said = said.replace(address.password, "…")
+    if error.sqlstate in _STATES:
+        kind, words = _STATES[error.sqlstate]
+        told = words.format(detail=error.diag.message_detail, constraint=error.diag.constraint_name)
+        return kind(told)
+    if error.sqlstate is not None:
+        return PostRefused(f"the post at {address.place} refused: {said[:300]} ({error.sqlstate})")
+    if error.pgconn is not None and "failed" not in said.partition(":")[0]:
+        return PostLost(f"the connection to the post at {address.place} ended: {said[:300]}")
+    for sign, kind, words in _REFUSALS:
+        if sign in said:
+            told = words.format(user=address.user, dbname=address.dbname)
+            return kind(f"the post at {address.place} {told}")
+    if isinstance(error, OperationalError | InterfaceError):
+        return PostUnreachable(f"the post at {address.place} cannot be reached: {said[:300]}")
+    return PostRefused(f"the post at {address.place} refused: {said[:300]}")

