@@ -49,7 +49,7 @@ from omegad.operations.erasing import EraseMemory, Erasing
 from omegad.operations.past import DiffLog, PastReader
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
-from omegad.operations.system import SystemDispatch
+from omegad.operations.system import Beside, SystemDispatch
 from omegad.operations.vector_sweep import VectorSweep
 from omegad.person.skill import language_of
 from omegad.reactions.runner import Runner
@@ -69,9 +69,9 @@ from omegad.session.capture import Capture
 from omegad.session.deliveries import DeliveriesExpiry
 from omegad.session.liveness import Liveness
 from omegad.sharing import credentials
+from omegad.sharing import standing as sharing
 from omegad.sharing.exchange import Exchange
 from omegad.sharing.outgoing import AGENT
-from omegad.sharing.standing import ShareStatus, standing
 from omegad.storage.database import let_go_of_pages
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
@@ -86,7 +86,7 @@ READS = Lane("reads", of_connection=4, of_client=16)
 PROOFS = Lane("proofs", of_connection=2, of_client=4)
 CALL_TOOL = "tools.call"
 READING = {CALL_TOOL, "log.read", "log.diff"}
-PROVING = {"log.verify", "views.verify", "views.rebuild"}
+PROVING = {"log.verify", "views.verify", "views.rebuild", "share.chains"}
 
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
@@ -243,22 +243,25 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
             *(backlog, check, letting_go),
         ),
     )
-    system = SystemDispatch(
-        services,
-        paths,
-        counts=lambda: (server.connections, server.requests),
-        reactions=runner.status,
-        backlog=backlog,
-        beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
-    )
     exchange = Exchange(
         services, requests.execute, partial(_erase_here, erasing), partial(credentials.connected, paths.share)
     )
-    beside = set_aside.handlers(runner) | {
-        DiffLog: back.diff,
-        EraseMemory: erasing.erase,
-        ShareStatus: lambda _request, _call: standing(exchange),
-    }
+    system = SystemDispatch(
+        services,
+        paths,
+        reactions=runner.status,
+        backlog=backlog,
+        beside=lambda: Beside(server.connections, server.requests, check.last),
+        sharing=partial(sharing.standing, exchange),
+    )
+    beside = (
+        set_aside.handlers(runner)
+        | sharing.handlers(exchange, services.log)
+        | {
+            DiffLog: back.diff,
+            EraseMemory: erasing.erase,
+        }
+    )
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(

@@ -20,6 +20,7 @@ from omegad.requests.verb import WATCH, AgentTool, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339
+from omegad.sharing.standing import Standing
 
 PROTOCOL = 1
 READ_MAX = 10_000
@@ -163,6 +164,10 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     spool: SpoolStatus
     self_check: SelfCheckStatus | None
     upkeep: UpkeepStatus | None = None
+    share: Standing | None = None
+    """How it stands with the team that is shared with, None where there is none, or that cannot be said at
+    once.
+    """
     files: dict[str, int]
     gateway_pid: int | None
     disk_free_bytes: int

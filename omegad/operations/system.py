@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import msgspec
@@ -47,6 +47,7 @@ from omegad.operations.status import (
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.log_events import log_event
 from omegad.requests.query import PAGE_BYTES_MAX
+from omegad.rpc import endpoint
 from omegad.rpc.peer import Call
 from omegad.runtime import pausing
 from omegad.runtime.allocator import resident_bytes
@@ -54,6 +55,7 @@ from omegad.runtime.concurrently import concurrently
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Invalid, OmegadError, Unavailable
 from omegad.runtime.times import rfc3339
+from omegad.sharing.standing import Standing
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -63,6 +65,7 @@ ReactionStates = Callable[[], dict[str, ReactionStatus]]
 
 PROGRESS_EVERY_S = 0.2
 LOOK_S = 0.25  # for what the status has to read
+SHARE_LOOK_S = 2.0  # for counting what waits to be told
 _UPKEEP = """
 SELECT at_us, by, undone_at IS NOT NULL, json_array_length(promoted), json_array_length(compacted),
   json_array_length(expired), json_array_length(stale) FROM upkeeps ORDER BY id DESC LIMIT 1
@@ -139,6 +142,14 @@ def last_upkeep(connection: Connection) -> UpkeepStatus | None:
     )
 
 
+class Beside(NamedTuple):
+    """What the service's other parts tell: connections now, requests so far, the last self-check."""
+
+    connections: int
+    requests: int
+    checked: SelfCheckStatus | None
+
+
 class SystemDispatch:
     """Answers for the service as a whole."""
 
@@ -147,22 +158,20 @@ class SystemDispatch:
         services: DaemonServices,
         paths: Paths,
         *,
-        counts: Callable[[], tuple[int, int]],
         reactions: ReactionStates,
         backlog: EmbeddingBacklog,
-        beside: Callable[[], tuple[SelfCheckStatus | None, int | None]] = lambda: (None, None),
+        beside: Callable[[], Beside],
+        sharing: Callable[[], Awaitable[Standing]],
     ) -> None:
-        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of
-        vectors from who knows them.
-
-        *beside* tells of the last self-check and of the gateway's process.
+        """Take how the *reactions* are, the *backlog* of vectors, what is *beside*, and how it stands with
+        the team (*sharing*) from who knows them.
         """
         self._services = services
         self._paths = paths
-        self._counts = counts
         self._reactions = reactions
         self._backlog = backlog
         self._beside = beside
+        self._sharing = sharing
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
 
@@ -182,8 +191,20 @@ class SystemDispatch:
     async def _status(self, _query: Status, _call: Call) -> ServiceStatus:
         stopped = await self._services[HookArrivals].stopped(self._services)
         status = self.status()
-        troubles = [*status.degraded, *(f"{one.line}: {REMEDY}" for one in stopped)]
-        return msgspec.structs.replace(status, upkeep=await self._upkeep(), degraded=troubles)
+        share = await self._share()
+        troubles = [
+            *status.degraded,
+            *(f"{one.line}: {REMEDY}" for one in stopped),
+            *([share.in_words] if share is not None and share.trouble else []),
+        ]
+        return msgspec.structs.replace(status, upkeep=await self._upkeep(), share=share, degraded=troubles)
+
+    async def _share(self) -> Standing | None:
+        """Return how it stands with the team, None where there is none or that cannot be said at once."""
+        with anyio.move_on_after(SHARE_LOOK_S), suppress(OmegadError):
+            standing = await self._sharing()
+            return standing if standing.team else None
+        return None
 
     async def _upkeep(self) -> UpkeepStatus | None:
         """Return what the last upkeep did, None where that cannot be read at once."""
@@ -199,8 +220,7 @@ class SystemDispatch:
         log, embedder = self._services.log, self._services.near.embedder
         embedding = embedder.status()
         index_vectors, index_bytes = self._services.near.size
-        connections, requests = self._counts()
-        checked, gateway_pid = self._beside()
+        connections, requests, checked = self._beside()
         states, reactions = self._view_states(), self._reactions()
         return ServiceStatus(
             version=__version__,
@@ -230,7 +250,7 @@ class SystemDispatch:
                     "embeddings": self._paths.embeddings,
                 }
             ),
-            gateway_pid=gateway_pid,
+            gateway_pid=endpoint.holder(self._paths.gateway_lock),
             disk_free_bytes=free_bytes(self._paths.home),
             rss_bytes=resident_bytes(),
             connections=connections,

@@ -88,6 +88,8 @@ class Exchange:
         self._is_kicked = anyio.Event()
         self.trouble: str | None = None
         """What keeps this home from its team, in words."""
+        self.remedy: str | None = None
+        """What to do about that."""
         self.in_touch_us: int | None = None
         """When the post was last heard, in microseconds since 1970."""
         self.is_connected = False
@@ -98,6 +100,7 @@ class Exchange:
 
     def kick(self) -> None:
         """Try again now, whatever was being waited out."""
+        self.trouble = None
         self._is_kicked.set()
 
     async def known(self) -> Known:
@@ -145,6 +148,7 @@ class Exchange:
                 await self._in_touch(known.team)
             except Exception as error:  # noqa: BLE001  whatever it is, the service goes on
                 self.trouble = str(error) if isinstance(error, OmegadError) else repr(error)
+                self.remedy = getattr(error, "hint", None)
                 if not isinstance(error, OmegadError):
                     _log.error("sharing.failed", error=repr(error))
                 wait_s = RETRY_S if anyio.current_time() - began > wait_s else min(2 * wait_s, RETRY_MAX_S)

@@ -1,19 +1,27 @@
 """How it stands with the team, and what would go to it."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from omegad.log.event_log import EventLog
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Name
 from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod, Services
 from omegad.requests.query import Query, Request, ViewAnswer
+from omegad.requests.verb import Verb
+from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import rfc3339
 from omegad.sharing.exchange import Exchange
 from omegad.sharing.outgoing import NEVER
+from omegad.sharing.verifying import ShareChains, chains
 from omegad.storage.driver import Connection
+
+Handler = Callable[..., Awaitable[object]]
+"""Answers a request (its Struct, the call)."""
 
 SHOWN_CHARACTERS = 200
 
@@ -63,7 +71,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands. `team` is None where this home shares with none.
 
     `told` are the facts the team was told of this home; `waiting` are events that it will be told of, the
-    first from `waiting_since`. `trouble` is what keeps this home from its team, in words.
+    first from `waiting_since`. `trouble` is what keeps this home from its team, in words, and `remedy` what
+    to do about it.
     """
 
     team: str | None = None
@@ -73,12 +82,19 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     is_connected: bool = False
     in_touch_at: str | None = None
     trouble: str | None = None
+    remedy: str | None = None
     told: int = 0
     waiting: int = 0
     waiting_since: str | None = None
     chosen: tuple[Chosen, ...] = ()
     homes: tuple[HomeOfTeam, ...] = ()
     erasing: tuple[Erasing, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """What is wrong, and what waits for that, for lists of troubles."""
+        waits = f"; {self.waiting:,} events wait since {self.waiting_since}" if self.waiting else ""
+        return f"shared: the team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
 
 
 async def standing(exchange: Exchange) -> Standing:
@@ -95,6 +111,7 @@ async def standing(exchange: Exchange) -> Standing:
         is_connected=exchange.is_connected,
         in_touch_at=None if exchange.in_touch_us is None else rfc3339(exchange.in_touch_us),
         trouble=exchange.trouble or exchange.ahead,
+        remedy=exchange.remedy if exchange.trouble else "upgrade omegad here" if exchange.ahead else None,
         told=known.team.seq,
         waiting=waiting,
         waiting_since=None if since_us is None else rfc3339(since_us),
@@ -105,12 +122,19 @@ async def standing(exchange: Exchange) -> Standing:
         homes=tuple(
             HomeOfTeam(origin=origin, person=person, machine=machine, received=known.reached[origin])
             for origin, (person, machine) in known.origins.items()
+            if origin != known.team.origin
         ),
         erasing=tuple(
             Erasing(memory_id=one.subject, erased_at=rfc3339(one.erased_at), homes=one.homes)
             for one in exchange.erasing
         ),
     )
+
+
+class TryNow(Request, frozen=True, kw_only=True, tag="share.try_now"):
+    """Have the home tell its team and ask it at once, whatever it waits for. Says how it stands before that
+    is done.
+    """
 
 
 class PreviewSharing(Query, frozen=True, kw_only=True, tag="share.preview"):
@@ -181,14 +205,47 @@ def preview(connection: Connection, query: PreviewSharing, _checked: None, momen
     )
 
 
+def handlers(exchange: Exchange, log: EventLog) -> dict[type[msgspec.Struct], Handler]:
+    """Return what answers the methods about sharing itself."""
+
+    async def tried(_request: TryNow, _call: Call) -> Standing:
+        exchange.kick()
+        return await standing(exchange)
+
+    return {
+        ShareStatus: lambda _request, _call: standing(exchange),
+        TryNow: tried,
+        ShareChains: lambda _request, _call: chains(log),
+    }
+
+
 METHODS = (
-    ServiceMethod(params=ShareStatus, answer=Standing, verb=None),
+    ServiceMethod(
+        params=ShareStatus,
+        answer=Standing,
+        verb=Verb(
+            by="sharing.status",
+            about="Say who shares with this home, what is shared, what waits since when, and what is wrong",
+            examples=("omegad share status", "omegad share status --json"),
+        ),
+    ),
+    ServiceMethod(
+        params=TryNow,
+        answer=Standing,
+        verb=Verb(
+            words="share now", by="sharing.now", about="Tell and ask the team at once, whatever is waited for"
+        ),
+    ),
     QueryMethod(
         params=PreviewSharing,
         answer=Preview,
         views=("memories",),
         prepare=prepare_preview,
         read=preview,
-        verb=None,
+        verb=Verb(
+            by="sharing.preview",
+            about="Show what of a project would be shared, what stays, and why; nothing is sent",
+            examples=("omegad share preview shop", "omegad share preview shop --type decision"),
+        ),
     ),
 )

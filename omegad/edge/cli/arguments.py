@@ -42,6 +42,7 @@ SINGULAR = {
     "tags": "tag",
     "memory_ids": "memory-id",
     "statuses": "status",
+    "types": "type",
     "paths": "path",
     "refs": "ref",
     "capabilities": "capability",
@@ -77,15 +78,22 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
     groups: dict[str, Verbs] = {"": whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")}
+
+    def group_of(words: str) -> "Verbs":
+        if words not in groups:
+            before, _, name = words.rpartition(" ")
+            does = GROUPS.get(words, f"Ask about the {words}")
+            of_group = group_of(before).add_parser(
+                name, help=does, description=f"{does}.", allow_abbrev=False
+            )
+            _add_global(of_group)
+            groups[words] = of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
+        return groups[words]
+
     known = verbs()
     for verb in [verb for verb in known if verb.words.split()[:1] == list(words[:1])] or known:
         group, _, name = verb.words.rpartition(" ")
-        if group not in groups:
-            does = GROUPS.get(group, f"Ask about the {group}")
-            of_group = groups[""].add_parser(group, help=does, description=f"{does}.", allow_abbrev=False)
-            _add_global(of_group)
-            groups[group] = of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
-        target = _add(groups[group], name, verb)
+        target = _add(group_of(group), name, verb)
         if name in words:
             _fill(target, verb)
     return whole

@@ -112,6 +112,7 @@ def _files(instance: Instance) -> Iterator[Finding]:
         paths.daemon_log,
         paths.gateway_token,
         paths.digest_key,
+        paths.share,
         *paths.home.glob("views-*.db*"),
         *paths.home.glob("log.db-*"),
     )
@@ -320,7 +321,7 @@ def embedding(instance: Instance) -> Iterator[Finding]:
 def troubles(instance: Instance) -> Iterator[Finding]:
     """Pass on what the daemon itself complains about, but for what other checks look at."""
     status = asked(instance, "system.status")
-    known = ["embedding model", "the view ", "hooks were let go"]
+    known = ["embedding model", "the view ", "hooks were let go", "shared: "]
     if status["embedding"]["state"] == "absent":
         known.append("wait for their vectors")  # which follows from having no model
     for trouble in status["degraded"]:

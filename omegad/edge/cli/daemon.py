@@ -131,9 +131,18 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
             ),
         ),
         ("upkeep", _upkeep(answer)),
+        *([("sharing", _sharing(share))] if (share := answer.get("share")) else []),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]
+
+
+def _sharing(share: Answer) -> str:
+    touch = "in touch" if share["is_connected"] else "not in touch"
+    waits = (
+        f"{share['waiting']:,} events wait since {moment(share['waiting_since'])}" if share["waiting"] else ""
+    )
+    return f"with {share['team']}, {touch}; {waits or 'nothing waits'}"
 
 
 def _upkeep(answer: Answer) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from omegad.client.blocking import Client
-from omegad.edge.cli import checks, consult, setup, starting, units
+from omegad.edge.cli import checks, consult, setup, sharing, starting, units
 from omegad.edge.cli.connection import ANSWER_S
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance, at
@@ -81,6 +81,7 @@ def _findings(instance: Instance, *, is_full: bool, is_reached: bool) -> Iterato
         ("log", partial(checks.log, instance, is_full=is_full), "daemon"),
         ("views", partial(checks.views, instance, is_full=is_full), "daemon"),
         ("embedding", partial(checks.embedding, instance), "daemon"),
+        ("sharing", partial(sharing.examine, instance), "daemon"),
         ("daemon", partial(checks.troubles, instance), "daemon"),
         ("trial", partial(round_trip, instance), "config"),
     )
