@@ -27,7 +27,7 @@ SKEWS_S = (0.0, -40.0, 25.0, -3_600.0, 5.0)
 DOING = ("store", "store", "edit", "edit", "delete", "supersede", "restore", "rate", "erase")
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from((*DOING, *("meet",) * 4, "restart", "backup", "return")),
+        st.sampled_from((*DOING * 3, *("meet",) * 12, "restart", "lose", "backup", "return")),
         st.integers(0, 4),
         st.integers(0, 3),
         st.integers(0, 3),
@@ -35,6 +35,10 @@ STEPS = st.lists(
     min_size=4,
     max_size=40,
 )
+
+
+class Ended(Exception):
+    """The process ended."""
 
 
 class Team:
@@ -97,6 +101,8 @@ class History:
             match what:
                 case "meet":
                     await home.meet()
+                case "lose":
+                    await self._lose(at)
                 case "restart" | "backup":
                     await self._closed(at, save=what == "backup")
                 case "return" if at in self._backups:
@@ -137,6 +143,18 @@ class History:
         if bring_back:  # it finds that it is a copy, and is another from then on
             with suppress(Exception):
                 await home.meet()
+
+    async def _lose(self, at: int) -> None:
+        """Have the home end between a push and its own note of it."""
+        home = self.homes[at]
+
+        async def ends(*_: object) -> None:
+            raise Ended
+
+        home.exchange._note = ends  # type: ignore[method-assign]
+        with suppress(Ended):
+            await home.meet()
+        await self._closed(at)
 
     async def agree(self) -> None:
         held = [await home.held(self.project) for home in self.homes]

@@ -84,8 +84,12 @@ async def test_what_a_project_held_travels_as_it_says_now_when_it_is_chosen(home
         await store(ada, "what was dropped is of no use to anybody")
         dropped = await store(ada, "a plan that was given up after a week")
         await ada.call("memory.delete", memory_id=dropped)
-        await ada.call("memory.store", content="half way through the move", event_type="checkpoint", project="shop")
-        await ada.call("memory.store", content="another project's business", event_type="decision", project="farm")
+        await ada.call(
+            "memory.store", content="half way through the move", event_type="checkpoint", project="shop"
+        )
+        await ada.call(
+            "memory.store", content="another project's business", event_type="decision", project="farm"
+        )
         await ada.join(TEAM, "Ada", "shop")
         await grace.join(TEAM, "Grace", "shop")
         await in_time(lambda: holds(grace, "of no use"))
@@ -166,7 +170,9 @@ async def test_what_one_erases_is_gone_at_once_at_the_server_and_elsewhere_when_
         await ada.meet()
         await ada.call("memory.erase", memory_id=memory_id)
         await ada.meet()
-        left = posted.sql("SELECT count(*) FROM omegad.facts WHERE position('the mat' IN encode(body, 'escape')) > 0")
+        left = posted.sql(
+            "SELECT count(*) FROM omegad.facts WHERE position('the mat' IN encode(body, 'escape')) > 0"
+        )
         assert left == [(0,)]
         (waiting,) = (await told(ada))["erasing"]
         assert (waiting["memory_id"], waiting["homes"]) == (memory_id, ["Grace (grace-desktop)"])
