@@ -169,7 +169,18 @@ BROAD_EXCEPTS: dict[str, str] = {
 }
 
 
-NETWORK = {"aiohttp", "ftplib", "http", "httpx", "psycopg", "requests", "smtplib", "ssl", "urllib.request", "urllib3"}
+NETWORK = {
+    "aiohttp",
+    "ftplib",
+    "http",
+    "httpx",
+    "psycopg",
+    "requests",
+    "smtplib",
+    "ssl",
+    "urllib.request",
+    "urllib3",
+}
 SPEAKING: dict[str, str] = {
     # path: with whom it speaks over a network; everything else is on this machine
     "omegad/edge/consult/exchange.py": "asks other models, in a process of its own",

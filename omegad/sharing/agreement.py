@@ -18,6 +18,7 @@ from omegad.memory.events import (
     MemorySuperseded,
 )
 from omegad.sharing.fact import Fact
+from omegad.sharing.incoming import Heard
 from omegad.sharing.state import STANDING, WORDING, Stamped, register
 from omegad.storage.driver import Connection
 
@@ -26,7 +27,6 @@ class Wording(msgspec.Struct, frozen=True, kw_only=True):
     """All that the last one said who reworded a memory, or who stored it."""
 
     content: str
-    content_key: str
     tags: tuple[str, ...]
     priority: int
     metadata: dict[str, object]
@@ -53,18 +53,19 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _ROWS = """
-SELECT node_id, event_type, project, entity_id, created_us, content, content_hash, tags, priority, metadata,
+SELECT node_id, event_type, project, entity_id, created_us, content, tags, priority, metadata,
   referenced_us, source, confidence, status, superseded_by, rating
 FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 
 
-def of_facts(facts: Iterable[tuple[Fact, Event | Erased]]) -> list[Held]:
+def of_facts(facts: Iterable[Heard]) -> list[Held]:
     """Return what a team holds by all of its facts, in any order that keeps each origin's."""
     held, last, erased = dict[str, Held](), dict[tuple[str, str], Stamped](), set[str]()
     rest = list[tuple[Fact, Event]]()
-    for fact, event in facts:
-        if isinstance(event, Erased | MemoryErased):
+    for one in facts:
+        fact, event = one.fact, one.event
+        if event is None or isinstance(event, Erased | MemoryErased):
             erased.update([fact.subject] if isinstance(event, MemoryErased) else [])
         elif isinstance(event, MemoryStored):
             held.setdefault(fact.subject, _stored(fact, event))
@@ -107,7 +108,6 @@ def _stored(fact: Fact, stored: MemoryStored) -> Held:
         created_us=fact.occurred_at,
         wording=Wording(
             content=stored.content,
-            content_key=stored.content_key,
             tags=tuple(sorted(stored.tags)),
             priority=stored.priority,
             metadata=stored.metadata,
@@ -123,7 +123,6 @@ def _changed(known: Held, event: Event) -> Held:
         case MemoryEdited() as edit:
             worded = Wording(
                 content=edit.content,
-                content_key=edit.content_key,
                 tags=known.wording.tags if edit.tags is None else tuple(sorted(edit.tags)),
                 priority=known.wording.priority if edit.priority is None else edit.priority,
                 metadata=known.wording.metadata if edit.metadata is None else edit.metadata,
@@ -142,7 +141,7 @@ def _changed(known: Held, event: Event) -> Held:
 
 def _row(row: tuple[Any, ...]) -> Held:
     (memory_id, event_type, project, entity_id, created_us, *worded, status, superseded_by, rating) = row
-    content, content_key, tags, priority, metadata, referenced_at, source, confidence = worded
+    content, tags, priority, metadata, referenced_at, source, confidence = worded
     return Held(
         memory_id=memory_id,
         event_type=event_type,
@@ -151,7 +150,6 @@ def _row(row: tuple[Any, ...]) -> Held:
         created_us=created_us,
         wording=Wording(
             content=content,
-            content_key=content_key,
             tags=tuple(sorted(msgspec.json.decode(tags, type=tuple[str, ...]))),
             priority=priority,
             metadata=msgspec.json.decode(metadata),

@@ -6,9 +6,9 @@ import msgspec
 
 from omegad.log.event import Event, GivenName, MadeDigest, MadeId, Position
 
-Outcome = Literal["applied", "older", "known", "erased", "unknown"]
+Outcome = Literal["applied", "older", "known", "erased", "unknown", "refused"]
 """What a fact came to: it changed something; a later one had been applied; it was known; what it is about is
-erased, or is not known here.
+erased, or is not known here; it is none that a home tells.
 """
 
 

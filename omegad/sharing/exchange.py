@@ -15,7 +15,7 @@ import structlog
 
 from omegad.log import chain
 from omegad.log.codec import tag_of
-from omegad.log.event import Event, Position, RecordedEvent, Unknown
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext, Services
@@ -29,7 +29,7 @@ from omegad.sharing.events import (
     ShareRenewed,
 )
 from omegad.sharing.fact import Fact
-from omegad.sharing.incoming import Heard, ReceiveFacts
+from omegad.sharing.incoming import Heard, ReceiveFacts, heard
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
 from omegad.sharing.post.errors import Forked
 from omegad.sharing.post.post import Head, Post, Waiting
@@ -397,17 +397,19 @@ class Exchange:
 
     def _readable(self, facts: Sequence[Fact]) -> list[Heard]:
         """Return facts up to, for each origin, the first that a newer version told."""
-        unread, heard = set[str](), list[Heard]()
+        unread, found = set[str](), list[Heard]()
         for fact in facts:
             if fact.origin in unread:
                 continue
-            event = self._log.codec.decode(fact.tag, fact.body)
-            if isinstance(event, Unknown):
+            one = heard(fact, self._log.codec.decode(fact.tag, fact.body))
+            if one is None:
                 unread.add(fact.origin)
-                self.ahead = f"fact {fact.seq} of {fact.origin}, {fact.tag}, cannot be read by this version"
+                self.ahead = (
+                    f"fact {fact.seq} of {fact.origin}, {fact.tag}, was told by a newer version of omegad"
+                )
                 continue
-            heard.append(Heard(fact=fact, event=event))
-        return heard
+            found.append(one)
+        return found
 
     async def _erased(self, memory_id: str) -> None:
         with suppress(NotFound):
@@ -448,10 +450,10 @@ def _parts(facts: Sequence[Fact]) -> Iterator[list[Fact]]:
         yield part
 
 
-def _received_parts(heard: Sequence[Heard]) -> Iterator[tuple[Heard, ...]]:
+def _received_parts(found: Sequence[Heard]) -> Iterator[tuple[Heard, ...]]:
     """Yield what is received in parts of one append each, of which one begins where something is erased."""
     part, size = list[Heard](), 0
-    for one in heard:
+    for one in found:
         size += len(one.fact.body or b"")
         if part and (isinstance(one.event, MemoryErased) or size > BATCH_BYTES_MAX):
             yield tuple(part)

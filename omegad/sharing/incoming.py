@@ -9,9 +9,11 @@ what the homes of a team hold in the end does not depend on the order in which t
 import msgspec
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Erased, Event, NewEvent, Stamp
+from omegad.log.event import Erased, Event, NewEvent, Stamp, Unknown
+from omegad.memory.content import content_key
 from omegad.memory.events import (
     MemoryContradicted,
+    MemoryEdited,
     MemoryErased,
     MemoryRated,
     MemoryRepeated,
@@ -20,17 +22,83 @@ from omegad.memory.events import (
 from omegad.memory.state import Memories
 from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod
+from omegad.runtime.clock import HLC_COUNTER_BITS
 from omegad.runtime.errors import Conflict, Refused
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
 from omegad.sharing.fact import Fact, row_hash
+from omegad.sharing.outgoing import NEVER, PLAIN
 from omegad.sharing.state import Sharing, Stamped, register
+
+TELLS = (*PLAIN, MemoryStored, MemoryEdited, MemoryRepeated)
+"""The events that facts are of. Whatever else a member sends is refused, however well it reads."""
+AHEAD_US = 60_000_000
+"""By how much what happened may be after the time at which it was told."""
+NAME_CHARACTERS_MAX = 256
+BODY_BYTES_MAX = 900_000  # so that it is an event of this log, whatever is marked in it
+POINTS_MAX = 1_000_000
+
+
+Scope = tuple[str, str | None, str | None]
+"""A memory's type, project and entity."""
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact and its event, read; `Erased` where the team has erased it."""
+    """A fact and its event, read: `Erased` where the team has erased it, None where it is none that a home
+    tells.
+    """
 
     fact: Fact
-    event: Event | Erased
+    event: Event | Erased | None
+
+
+def heard(fact: Fact, event: Event | Unknown | Erased) -> Heard | None:
+    """Return a fact with the event that is to be merged, None where a newer version told it.
+
+    A member may send anything that the post takes: what is about something else than it says, too large, or
+    no fact is refused, and what this home works out by itself it works out.
+    """
+    if isinstance(event, Unknown):
+        return Heard(fact=fact, event=None) if event.problem else None
+    if isinstance(event, Erased):
+        return Heard(fact=fact, event=event)
+    return Heard(fact=fact, event=_own(fact, event) if _is_fit(fact, event) else None)
+
+
+def _is_fit(fact: Fact, event: Event) -> bool:
+    return (
+        isinstance(event, TELLS)
+        and getattr(event, "memory_id", None) == fact.subject
+        and len(fact.body or b"") <= BODY_BYTES_MAX
+        and max(len(fact.project or ""), len(fact.agent or ""), len(fact.subject)) <= NAME_CHARACTERS_MAX
+        and not (isinstance(event, MemoryStored) and event.event_type in NEVER)
+    )
+
+
+def _own(fact: Fact, event: Event) -> Event:
+    """Return an event without what each home decides for itself, and within the bounds of its fields."""
+    match event:
+        case MemoryStored():
+            return msgspec.structs.replace(
+                event,
+                content_key=content_key(event.content, event.event_type, fact.project, event.entity_id),
+                priority=_priority(event.priority),
+                related=(),
+                also_near=(),
+                made_of=None,
+                pending=False,
+            )
+        case MemoryEdited(priority=int(priority)):
+            return msgspec.structs.replace(event, priority=_priority(priority))
+        case MemoryRepeated():
+            return msgspec.structs.replace(event, content=None, tags=(), made_of=None)
+        case MemoryRated(points=points):
+            return msgspec.structs.replace(event, points=max(-POINTS_MAX, min(points, POINTS_MAX)))
+        case _:
+            return event
+
+
+def _priority(given: int) -> int:
+    return max(1, min(given, 5))
 
 
 class ReceiveFacts(Command, frozen=True, kw_only=True, tag="share.receive"):
@@ -62,7 +130,7 @@ class _Merging:
         self._choices = self._sharing.choices()
         self._reached = self._sharing.reached()
         self._written: dict[tuple[str, str], Stamped] = {}
-        self._stored: set[str] = set()
+        self._stored: dict[str, Scope] = {}
 
     def decision(self, command: ReceiveFacts) -> Decision:
         known = self._sharing.origins()
@@ -88,26 +156,42 @@ class _Merging:
         events.append(NewEvent(event=FactsReceived(facts=tuple(received), origins=origins)))
         return Decision(events=tuple(events), answer=Acknowledged())
 
-    def _settled(self, fact: Fact, event: Event | Erased) -> tuple[Outcome, Event | None]:
+    def _settled(self, fact: Fact, event: Event | Erased | None) -> tuple[Outcome, Event | None]:
+        if event is None:
+            return "refused", None
         if isinstance(event, Erased) or self._sharing.is_erased(fact.subject):
             return "erased", None
-        is_here = fact.subject in self._stored or self._memories.get(fact.subject) is not None
+        scope = self._scope(fact)
+        if isinstance(event, MemoryErased):
+            if scope:
+                raise Refused(f"what is erased elsewhere is still here: {fact.subject}")
+            return "erased", None
+        if isinstance(event, MemoryStored):
+            return ("known", None) if scope else ("applied", self._new(fact, event))
+        return self._changed(fact, event, scope) if scope else ("unknown", None)
+
+    def _changed(self, fact: Fact, event: Event, scope: Scope) -> tuple[Outcome, Event | None]:
         match event:
-            case MemoryErased():
-                if is_here:
-                    raise Refused(f"what is erased elsewhere is still here: {fact.subject}")
-                return "erased", None
-            case MemoryStored():
-                return ("known", None) if is_here else ("applied", self._new(fact, event))
-            case _ if not is_here:
-                return "unknown", None
             case MemoryRepeated() | MemoryRated() | MemoryContradicted():
                 return "applied", event
+            case MemoryEdited(content=content):
+                keyed = msgspec.structs.replace(event, content_key=content_key(content, *scope))
+                return self._last_word(fact, keyed)
             case _:
                 return self._last_word(fact, event)
 
+    def _scope(self, fact: Fact) -> Scope | None:
+        """Return the type, project and entity of the memory that a fact is about, None where it is not
+        here.
+        """
+        if fact.subject in self._stored:
+            return self._stored[fact.subject]
+        if known := self._memories.get(fact.subject):
+            return known.event_type, known.project, known.entity_id
+        return None
+
     def _new(self, fact: Fact, event: MemoryStored) -> MemoryStored:
-        self._stored.add(fact.subject)
+        self._stored[fact.subject] = event.event_type, fact.project, event.entity_id
         choice = self._choices.get(fact.project or "")
         return msgspec.structs.replace(event, on_probation=choice is not None and choice.on_probation)
 
@@ -126,7 +210,7 @@ def _placed(fact: Fact, event: Event) -> NewEvent:
     return NewEvent(
         event=event,
         project=fact.project,
-        occurred_at=fact.occurred_at,
+        occurred_at=min(fact.occurred_at, (fact.hlc >> HLC_COUNTER_BITS) * 1_000 + AHEAD_US),
         foreign=Stamp(
             origin=fact.origin,
             event_id=fact.event_id,

@@ -17,6 +17,7 @@ from tests.bench import (
     posts,
     rebuilds,
     resident,
+    sharing,
     sockets,
     starts,
 )
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "claims": claims.run,
     "greedy": greedy.run,
     "post": posts.run,
+    "sharing": sharing.run,
 }
 
 

@@ -27,8 +27,10 @@ from tests.sharing.posts import TEAM, Posted
 from tests.sharing.server import Server
 
 AT_ONCE = 500
+ORIGIN = "ann-1"
 ROUNDS = 4
 TEXTS = 5_000
+PLACE = b"mem-0000000000000000"  # where the id of the memory stands
 WAKES = 200
 
 
@@ -51,7 +53,7 @@ def run(effort: Effort, report: Report) -> None:
 async def _measure(posted: Posted, plain: psycopg.Connection, count: int, report: Report) -> None:
     ann, bob = posted.member("Ann"), posted.member("Bob")
     async with posted.at(ann) as hers, posted.at(bob) as his:
-        await hers.enrol("ann-1", "desk")
+        await hers.enrol(ORIGIN, "desk")
         await his.enrol("bob-1", "laptop")
         pushed, floor = await _pushed(hers, plain, count)
         note = f"{AT_ONCE} a transaction, of {count:,}"
@@ -70,9 +72,9 @@ async def _pushed(post: Post, plain: psycopg.Connection, count: int) -> tuple[li
     plain.execute("CREATE TABLE plain (envelope bytea, salt bytea, body bytea)")
     for part in range(ROUNDS):
         took = 0.0
-        for batch in _batches(part * count // ROUNDS, (part + 1) * count // ROUNDS):
+        for batch in batches(part * count // ROUNDS, (part + 1) * count // ROUNDS):
             started = time.perf_counter()
-            head = await post.push("ann-1", batch, head)
+            head = await post.push(ORIGIN, batch, head)
             took += time.perf_counter() - started
             with floor.lap():
                 _copied(plain, batch)
@@ -81,31 +83,31 @@ async def _pushed(post: Post, plain: psycopg.Connection, count: int) -> tuple[li
 
 
 async def _pulled(post: Post, count: int) -> float:
-    cursors, found, started = {"ann-1": 0}, 0, time.perf_counter()
+    cursors, found, started = {ORIGIN: 0}, 0, time.perf_counter()
     while facts := (await post.pull(cursors, but="bob-1", limit=AT_ONCE)).facts:
         found += len(facts)
-        cursors["ann-1"] = facts[-1].seq
+        cursors[ORIGIN] = facts[-1].seq
     assert found == count
     return count / (time.perf_counter() - started)
 
 
 async def _wakes(hers: Post, his: Post, report: Report) -> None:
     """Measure from before a push to when another home, which waited, has the fact."""
-    head = await hers.head("ann-1")
+    head = await hers.head(ORIGIN)
     assert head is not None
-    cursors, timer = {"ann-1": head.seq}, Timer()
+    cursors, timer = {ORIGIN: head.seq}, Timer()
     for (fact,) in (_facts(seq, seq) for seq in range(head.seq + 1, head.seq + WAKES + 1)):
         with timer.lap():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(his.woken, 10.0)
-                head = await hers.push("ann-1", [fact], head)
+                head = await hers.push(ORIGIN, [fact], head)
             pulled = await his.pull(cursors, but="bob-1")
         assert [one.seq for one in pulled.facts] == [fact.seq]
-        cursors["ann-1"] = fact.seq
+        cursors[ORIGIN] = fact.seq
     report(of_calls("from a push to another home", timer.ms, goal="p95 <= 1000 ms"))
 
 
-def _batches(start: int, end: int) -> Iterator[list[Fact]]:
+def batches(start: int, end: int) -> Iterator[list[Fact]]:
     for after in range(start, end, AT_ONCE):
         yield _facts(after + 1, min(after + AT_ONCE, end))
 
@@ -114,10 +116,11 @@ def _facts(first: int, last: int) -> list[Fact]:
     clock, texts, made = Clock(), _texts(), list[Fact]()
     for seq in range(first, last + 1):
         salt = secrets.token_bytes(16)
-        body, subject = texts[seq % len(texts)], f"mem-{secrets.token_hex(8)}"
+        subject = f"mem-{secrets.token_hex(8)}"
+        body = texts[seq % len(texts)].replace(PLACE, subject.encode())
         made.append(
             Fact(
-                origin="ann-1",
+                origin=ORIGIN,
                 seq=seq,
                 hlc=(clock.now_us() // 1000) << 16,
                 event_id=uuid7(clock),
@@ -125,7 +128,7 @@ def _facts(first: int, last: int) -> list[Fact]:
                 subject=subject,
                 occurred_at=clock.now_us(),
                 tz_offset=60,
-                project="atlas",
+                project="shop",
                 agent="claude-code",
                 position=seq * 3,
                 payload_hash=payload_hash(salt, body),
@@ -144,7 +147,7 @@ def _texts() -> list[bytes]:
         _BODIES.extend(
             msgspec.json.encode(
                 MemoryStored(
-                    memory_id=note.memory_id,
+                    memory_id=PLACE.decode(),
                     content=note.content,
                     content_key=secrets.token_hex(32),
                     event_type=note.event_type,

@@ -15,6 +15,7 @@ from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config
 from omegad.sharing import agreement
 from omegad.sharing.exchange import Exchange
+from omegad.sharing.incoming import heard
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.post import Deadlines, Post, connected
 from omegad.sharing.state import Team
@@ -111,6 +112,6 @@ async def held_at_post(post: Post, project: str) -> list[agreement.Held]:
     for one in await post.origins():
         after = 0
         while page := await post.told(one.origin, after, 500):
-            facts += [(fact, CODEC.decode(fact.tag, fact.body)) for fact in page]
+            facts += [heard(fact, CODEC.decode(fact.tag, fact.body)) for fact in page]
             after = page[-1].seq
     return [one for one in agreement.of_facts(facts) if one.project == project]

@@ -1,6 +1,7 @@
 """Homes and their post, as it goes by itself: what wakes them, and what keeps them from each other."""
 
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -10,10 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
+from omegad.catalog.events import CODEC
+from omegad.log.event import Event
+from omegad.runtime.errors import Unavailable
 from omegad.sharing import exchange
-from tests.builders import PATIENCE_S, until
+from omegad.sharing.events import ShareLeft
+from tests.builders import PATIENCE_S, edited, erased, stored, until
 from tests.sharing.homes import Home
-from tests.sharing.posts import TEAM, Posted
+from tests.sharing.posts import TEAM, Posted, fact
 from tests.sharing.server import Server
 
 
@@ -41,7 +46,7 @@ async def holds(home: Home, said: str) -> bool:
 
 async def in_time(condition: Callable[[], Any]) -> None:
     with anyio.fail_after(PATIENCE_S):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110  nothing tells of it
             await anyio.sleep(0.01)
 
 
@@ -67,7 +72,7 @@ async def test_what_one_stores_the_other_finds_by_itself(
         await ada.join(TEAM, "Ada", "shop")
         await grace.join(TEAM, "Grace", "shop")
         for home in homes:
-            await until(lambda home=home: home.exchange.is_connected)
+            await until(partial(getattr, home.exchange, "is_connected"))
         memory_id = await store(ada, "the ledger is kept in cents")
         await in_time(lambda: holds(grace, "in cents"))
         await grace.call("memory.edit", memory_id=memory_id, content="the ledger is kept in tenths of cents")
@@ -189,7 +194,7 @@ async def test_what_one_erases_is_gone_at_once_at_the_server_and_elsewhere_when_
 
 
 async def test_a_home_that_was_copied_or_restored_goes_on_under_another_name(
-    posted: Posted, homes: tuple[Home, Home], tmp_path: Path
+    homes: tuple[Home, Home], tmp_path: Path
 ) -> None:
     ada, grace = homes
     async with anyio.create_task_group() as tasks:
@@ -207,7 +212,7 @@ async def test_a_home_that_was_copied_or_restored_goes_on_under_another_name(
         copy = Home("ada-desktop", tmp_path / "copy", ada.address)
         await copy.open(tasks)
         await store(copy, "said by the copy alone")
-        with pytest.raises(exchange.Unavailable, match="copied or restored"):
+        with pytest.raises(Unavailable, match="copied or restored"):
             await copy.meet()
         for home in (copy, ada, grace, copy):
             await home.meet()
@@ -220,5 +225,53 @@ async def test_a_home_that_was_copied_or_restored_goes_on_under_another_name(
         }
         assert held == await grace.held("shop") == await copy.held("shop")
         for home in (ada, grace, copy):
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_a_member_sends_that_no_home_tells_is_refused_and_keeps_nobody_waiting(
+    posted: Posted, homes: tuple[Home, Home]
+) -> None:
+    """A member's login may push what its holder likes; only memories' own events are merged, as what they
+    say that they are about, and within bounds.
+    """
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        for home, person in zip(homes, ("Ada", "Grace"), strict=True):
+            await home.open(tasks)
+            await home.join(TEAM, person, "shop")
+        mine = await store(ada, "the ledger is kept in cents")
+        await ada.meet()
+        await grace.meet()
+        bodies: list[tuple[str, str, Event | bytes]] = [
+            ("share.left@1", mine, ShareLeft(team=TEAM)),
+            ("payload.erased@1", mine, erased(1, 2, 3)),
+            ("memory.edited@1", "mem-another", edited(mine, "the ledger is kept in the attic")),
+            ("memory.edited@1", mine, b'{"type":"memory.edited@1","memory_id":7}'),
+            ("memory.edited@1", mine, b"\xff\xfe"),
+            ("memory.stored@2", "mem-large", stored("mem-large", "x" * 1_500_000)),
+            (
+                "memory.stored@2",
+                "mem-checkpoint",
+                stored("mem-checkpoint", "half way", event_type="checkpoint"),
+            ),
+            ("memory.stored@2", "mem-fine", stored("mem-fine", "what comes after is merged", priority=77)),
+        ]
+        async with grace.at_post(await grace.team()) as post:
+            head = await post.enrol("home-hostile", "elsewhere")
+            hlc = time.time_ns() // 1_000_000 << 16
+            for number, (tag, subject, body) in enumerate(bodies, 1):
+                data = body if isinstance(body, bytes) else CODEC.encode(body)
+                one = fact("home-hostile", number, subject, tag, body=data, hlc=hlc + number)
+                head = await post.push("home-hostile", [one], head)
+        await ada.meet()
+        held = {one.memory_id: one for one in await ada.held("shop")}
+        assert {*held} == {mine, "mem-fine"}
+        assert held[mine].wording.content == "the ledger is kept in cents"
+        assert held["mem-fine"].wording.priority == 5
+        status = await told(ada)
+        assert (status["trouble"], status["team"]) == (None, TEAM)
+        assert (await ada.call("log.verify"))["ok"]
+        for home in homes:
             await home.close()
         tasks.cancel_scope.cancel()
