@@ -243,9 +243,7 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
             *(backlog, check, letting_go),
         ),
     )
-    exchange = Exchange(
-        services, requests.execute, partial(_erase_here, erasing), partial(credentials.connected, paths.share)
-    )
+    exchange = Exchange(services, partial(_erase_here, erasing), partial(credentials.connected, paths.share))
     system = SystemDispatch(
         services,
         paths,

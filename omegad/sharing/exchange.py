@@ -15,11 +15,11 @@ import structlog
 
 from omegad.log import chain
 from omegad.log.codec import tag_of
+from omegad.log.decision import Decide, Proposal
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
-from omegad.requests.command import Command
-from omegad.requests.method import RequestContext, Services
-from omegad.runtime.errors import Conflict, NotFound, OmegadError, Refused, Unavailable
+from omegad.requests.method import Services
+from omegad.runtime.errors import NotFound, OmegadError, Refused, Unavailable
 from omegad.sharing import outgoing
 from omegad.sharing.events import (
     KnownOrigin,
@@ -29,17 +29,18 @@ from omegad.sharing.events import (
     ShareRenewed,
 )
 from omegad.sharing.fact import Fact
-from omegad.sharing.incoming import Heard, ReceiveFacts, heard
+from omegad.sharing.incoming import Heard, ReceiveFacts, heard, receive
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
 from omegad.sharing.post.errors import Forked
 from omegad.sharing.post.post import Head, Post, Waiting
 from omegad.sharing.state import Choice, Sharing, Stamped, Team, new_origin
-from omegad.sharing.telling import NoteTold, RenewOrigin
+from omegad.sharing.telling import NoteTold, RenewOrigin, note_told, renew
 from omegad.storage.driver import Connection
 
 AT_ONCE = 500  # facts, and events looked at
 BATCH_BYTES_MAX = 4 << 20
 POLL_S = 30.0  # behind what the post says by itself
+GATHER_S = 0.25  # what comes within it is told, or received, at once: who stores has the processor meanwhile
 WAITING_COUNTED = 20_000
 RETRY_S, RETRY_MAX_S = 1.0, 300.0
 LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that is noted
@@ -51,7 +52,6 @@ VIEWS = ("memories", "feedback")
 _log = structlog.get_logger(__name__)
 
 Connect = Callable[[Team], AbstractAsyncContextManager[Post]]
-Execute = Callable[[Command, RequestContext], Awaitable[object]]
 Erase = Callable[[str], Awaitable[object]]
 """Erases a memory in this home; raises `NotFound` where there is none."""
 
@@ -78,10 +78,9 @@ class Known(NamedTuple):
 class Exchange:
     """Keeps this home in step with its team as long as `run` is running."""
 
-    def __init__(self, services: Services, execute: Execute, erase: Erase, connect: Connect) -> None:
+    def __init__(self, services: Services, erase: Erase, connect: Connect) -> None:
         self._services = services
         self._log = services.log
-        self._execute = execute
         self._erase = erase
         self._connect = connect
         self._looked_to: Position = 0
@@ -198,6 +197,9 @@ class Exchange:
             tasks.start_soon(first, partial(post.woken, POLL_S))
             tasks.start_soon(first, partial(self._told_of, position))
             tasks.start_soon(first, self._is_kicked.wait)
+        with anyio.move_on_after(GATHER_S):
+            await self._is_kicked.wait()
+        self._is_kicked = anyio.Event()
 
     async def _told_of(self, position: Position) -> None:
         async for recorded in self._log.follow(position):
@@ -251,9 +253,8 @@ class Exchange:
         if ours == 0 and head.seq and (first := await post.told(team.origin, 0, 1)):
             ours = int(await self._is_ours(first[0].position, first[0].event_id))
             told_to = first[0].position if ours else 0
-        await self._do(
-            RenewOrigin(before=team.origin, origin=new_origin(self._services), seq=ours, told_to=told_to)
-        )
+        new = RenewOrigin(before=team.origin, origin=new_origin(self._services), seq=ours, told_to=told_to)
+        await self._append(partial(renew, new))
 
     async def _tell(self, post: Post, known: Known, head: Head) -> Head:
         """Tell all there is to tell; return what the post has then."""
@@ -278,11 +279,10 @@ class Exchange:
         return head
 
     async def _note(self, team: Team, seq: int, told_to: Position, memories: Sequence[str]) -> None:
-        await self._do(
-            NoteTold(
-                origin=team.origin, seq=seq, told_to=max(told_to, team.told_to), memories=tuple(memories)
-            )
+        told = NoteTold(
+            origin=team.origin, seq=seq, told_to=max(told_to, team.told_to), memories=tuple(memories)
         )
+        await self._append(partial(note_told, told))
 
     async def _facts(self, events: Sequence[RecordedEvent], known: Known, head: Head) -> list[Fact]:
         """Return what the team is told of events of this log."""
@@ -391,7 +391,7 @@ class Exchange:
             for part in _received_parts(facts):
                 if isinstance(part[0].event, MemoryErased):
                     await self._erased(part[0].fact.subject)
-                await self._do(ReceiveFacts(team=team.team, facts=part, origins=people))
+                await self._append(partial(receive, ReceiveFacts(team=team.team, facts=part, origins=people)))
         await post.report(team.origin, (await self.known()).reached)
         self.erasing = await post.waiting()
 
@@ -415,11 +415,8 @@ class Exchange:
         with suppress(NotFound):
             await self._erase(memory_id)
 
-    async def _do(self, command: Command) -> None:
-        try:
-            await self._execute(command, RequestContext(client=AGENT))
-        except Conflict as error:
-            raise Unavailable(str(error)) from error
+    async def _append(self, decide: Decide) -> None:
+        await self._log.append(Proposal(decide=decide, client=AGENT))
 
 
 def in_order(facts: Sequence[Fact], more: Collection[str]) -> list[Fact]:

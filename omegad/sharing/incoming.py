@@ -20,8 +20,7 @@ from omegad.memory.events import (
     MemoryStored,
 )
 from omegad.memory.state import Memories
-from omegad.requests.command import Acknowledged, Command
-from omegad.requests.method import CommandMethod
+from omegad.requests.command import Acknowledged
 from omegad.runtime.clock import HLC_COUNTER_BITS
 from omegad.runtime.errors import Conflict, Refused
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
@@ -101,8 +100,8 @@ def _priority(given: int) -> int:
     return max(1, min(given, 5))
 
 
-class ReceiveFacts(Command, frozen=True, kw_only=True, tag="share.receive"):
-    """Merge facts of others, in order within each origin."""
+class ReceiveFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts of others that are to be merged, in order within each origin, and whose those origins are."""
 
     team: str
     facts: tuple[Heard, ...]
@@ -219,6 +218,3 @@ def _placed(fact: Fact, event: Event) -> NewEvent:
             client=fact.agent,
         ),
     )
-
-
-METHODS = (CommandMethod(params=ReceiveFacts, answer=Acknowledged, decide=receive, is_internal=True),)

@@ -1,35 +1,32 @@
 """What this home writes down of its telling: how far it has come, and under which name."""
 
-from typing import Annotated
-
-from msgspec import Meta
+import msgspec
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.requests.command import Acknowledged, Command, Name
-from omegad.requests.method import CommandMethod
+from omegad.requests.command import Acknowledged
 from omegad.runtime.errors import Refused
 from omegad.sharing.events import FactsTold, ShareRenewed
 from omegad.sharing.state import Sharing, Team
 
 
-class NoteTold(Command, frozen=True, kw_only=True, tag="share.note_told"):
-    """Note that the team was told all there was up to a position."""
+class NoteTold(msgspec.Struct, frozen=True, kw_only=True):
+    """It is to be noted that the team was told all there was up to a position."""
 
-    origin: Name
-    seq: Annotated[int, Meta(ge=0)]
+    origin: str
+    seq: int
     told_to: Position
-    memories: tuple[Name, ...] = ()
+    memories: tuple[str, ...] = ()
 
 
-class RenewOrigin(Command, frozen=True, kw_only=True, tag="share.renew"):
-    """Go on under another name, since this home was copied or restored; `seq` facts of the old name are its
-    own, the last of them of the event at `told_to`.
+class RenewOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """The home is to go on under another name, since it was copied or restored; `seq` facts of the old name
+    are its own, the last of them of the event at `told_to`.
     """
 
-    before: Name
-    origin: Name
-    seq: Annotated[int, Meta(ge=0)]
+    before: str
+    origin: str
+    seq: int
     told_to: Position
 
 
@@ -60,9 +57,3 @@ def _known(state: DecisionState, origin: str) -> Team:
     if team is None or team.origin != origin:
         raise Refused(f"this home does not share as {origin} any more")
     return team
-
-
-METHODS = (
-    CommandMethod(params=NoteTold, answer=Acknowledged, decide=note_told, is_internal=True),
-    CommandMethod(params=RenewOrigin, answer=Acknowledged, decide=renew, is_internal=True),
-)

@@ -19,7 +19,6 @@ from omegad.sharing.post.address import Address
 from omegad.sharing.post.post import NO_HEAD
 from tests.bench import homes, posts, texts
 from tests.bench.figures import Effort, Report, Timer, of_calls, of_rounds
-from tests.bench.homes import Running
 from tests.bench.texts import Note
 from tests.sharing.posts import TEAM, Posted
 from tests.sharing.server import Server
@@ -51,10 +50,10 @@ def _stores(effort: Effort, report: Report, server: Server, posted: Posted, plac
     with ExitStack() as stack:
         alone = stack.enter_context(_home(place / "alone"))
         ada = stack.enter_context(_home(place / "ada", posted.member("Ada"), "Ada"))
-        grace = stack.enter_context(_home(place / "grace", posted.member("Grace"), "Grace"))
-        for _ in range(calls):
-            with found.lap():
-                _found_elsewhere(ada, grace, next(new))
+        with _home(place / "grace", posted.member("Grace"), "Grace") as grace:
+            for _ in range(calls):
+                with found.lap():
+                    _found_elsewhere(ada, grace, next(new))
         for _ in range(rounds):
             for client, name in ((alone, ALONE), (ada, SHARED)):
                 _timed(client, [next(new) for _ in range(calls)], timers[name])
@@ -73,8 +72,10 @@ def _catching_up(effort: Effort, report: Report, posted: Posted, place: Path) ->
     count, asked = effort.pick(100_000, 5_000), Timer()
     address = posted.member("Alan")
     anyio.run(partial(_told, posted, address, count), backend="asyncio")
-    with _home(place / "away", posted.member("Edsger"), "Edsger") as client:
+    with _home(place / "away") as client:
+        credentials.keep(homes.paths_of(place / "away").share, posted.member("Edsger"))
         started = time.perf_counter()
+        _join(client, "Edsger")
         while (received := _received(client)) < count:
             with asked.lap():
                 client.call("memory.query", text="which port does the service listen on", project=PROJECT)
@@ -99,18 +100,18 @@ def _home(home: Path, address: Address | None = None, person: str = "") -> Itera
     """Serve a home, which shares a project where it is told as whom."""
     with homes.served(home) as running, homes.connected(running) as client:
         if address is not None:
-            _join(running, client, address, person)
+            credentials.keep(running.paths.share, address)
+            _join(client, person)
+            until_s = time.monotonic() + homes.PATIENCE_S
+            while not client.call("share.status")["is_connected"]:
+                assert time.monotonic() < until_s
+                time.sleep(0.02)
         yield client
 
 
-def _join(running: Running, client: Client, address: Address, person: str) -> None:
-    credentials.keep(running.paths.share, address)
+def _join(client: Client, person: str) -> None:
     client.call("share.join", team=TEAM, person=person, machine=person.lower())
     client.call("share.choose", project=PROJECT)
-    until_s = time.monotonic() + homes.PATIENCE_S
-    while not client.call("share.status")["is_connected"]:
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
 
 
 def _store(client: Client, note: Note) -> str:
