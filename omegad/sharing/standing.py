@@ -94,7 +94,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """What is wrong, and what waits for that, for lists of troubles."""
         waits = f"; {self.waiting:,} events wait since {self.waiting_since}" if self.waiting else ""
-        return f"shared: the team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
+        return f"shared: team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
 
 
 async def standing(exchange: Exchange) -> Standing:
