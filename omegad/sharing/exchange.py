@@ -19,6 +19,7 @@ from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext, Services
+from omegad.runtime.concurrently import concurrently
 from omegad.runtime.errors import Conflict, NotFound, OmegadError, Refused, Unavailable
 from omegad.sharing import outgoing
 from omegad.sharing.events import (
@@ -173,6 +174,7 @@ class Exchange:
                 position = self._log.head
                 head = await self._met(post, known, head)
                 await self._woken(post, position)
+                self._is_kicked = anyio.Event()
 
     async def meet(self, post: Post, team: Team) -> None:
         """Tell and receive once all there is. Raises what keeps this home from that."""
@@ -189,15 +191,17 @@ class Exchange:
 
     async def _woken(self, post: Post, position: Position) -> None:
         """Return when there may be something to tell or receive."""
-        async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as waiting:
 
             async def first(work: Callable[[], Awaitable[object]]) -> None:
                 await work()
-                tasks.cancel_scope.cancel()
+                waiting.cancel()
 
-            tasks.start_soon(first, partial(post.woken, POLL_S))
-            tasks.start_soon(first, partial(self._told_of, position))
-            tasks.start_soon(first, self._is_kicked.wait)
+            await concurrently(
+                partial(first, partial(post.woken, POLL_S)),
+                partial(first, partial(self._told_of, position)),
+                partial(first, self._is_kicked.wait),
+            )
 
     async def _told_of(self, position: Position) -> None:
         async for recorded in self._log.follow(position):
@@ -262,6 +266,8 @@ class Exchange:
         told_to = max(team.told_to, self._looked_to if team.seq == head.seq else 0)
         while positions := await self._log.tagged(TAGS, told_to):
             events = await self._log.read_at(positions[:AT_ONCE])
+            # After them, so that what one of them chooses is known
+            known = known._replace(choices=(await self.known()).choices)
             facts = await self._facts(events, known, head)
             memories = list[str]()
             for part in _parts(facts):

@@ -35,8 +35,9 @@ def join(arguments: Namespace, instance: Instance) -> None:
     """See that the post takes this login, keep what it takes to come again, and have the home join. A home
     that is in the team already gets the address and the password anew.
     """
+    where = address_given(arguments)
     team = required(arguments.team, "--team")
-    where = password_given(arguments, address_given(arguments))
+    where = password_given(arguments, where)
     before = ask(instance, "share.status")["team"]
     if before not in (None, team):
         raise Refused(f"this home shares with {before}", hint="`omegad share leave` ends that")
