@@ -33,7 +33,7 @@ from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard, ReceiveFacts, heard
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
 from omegad.sharing.post.errors import Forked
-from omegad.sharing.post.post import Head, Post, Waiting
+from omegad.sharing.post.post import Head, Origin, Post, Waiting
 from omegad.sharing.state import Choice, Sharing, Stamped, Team, new_origin
 from omegad.sharing.telling import NoteTold, RenewOrigin
 from omegad.storage.driver import Connection
@@ -94,6 +94,8 @@ class Exchange:
         self.in_touch_us: int | None = None
         """When the post was last heard, in microseconds since 1970."""
         self.is_connected = False
+        self.homes: list[Origin] = []
+        """All homes of the team, as the post knows them."""
         self.erasing: list[Waiting] = []
         """What is erased for all, and not in all homes yet."""
         self.ahead: str | None = None
@@ -381,6 +383,7 @@ class Exchange:
         while True:
             reached = (await self.known()).reached
             pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
+            self.homes = pulled.origins
             if pulled.damaged:
                 self.ahead = ", ".join(
                     f"fact {seq} of {origin} at the server is not what was told"

@@ -145,11 +145,11 @@ def test_what_is_chosen_in_one_home_is_found_in_another_and_proved_there(team: T
     said = ben("share", "status").stdout
     assert f"{TEAM}, as Ben on Ben's laptop" in said
     assert "in touch" in said
-    assert f"Ann     Ann's laptop  {standing(ann)['origin']}  2" in said
+    assert f"Ann     Ann's laptop  {standing(ann)['origin']}  2 of 2    20" in said
     assert "Ben's laptop  home" not in said  # who asks is not among the others
     assert "shop (all that can be shared)" in ann("share", "status").stdout
     assert ann.json("share", "status")["told"] == 2
-    assert "with crew, in touch; nothing waits" in ben("status").stdout
+    assert "with crew, in touch; waits to be told: nothing" in ben("status").stdout
     assert ben.json("status")["degraded"] == [] or "shared" not in str(ben.json("status")["degraded"])
 
     told = ben.json("share", "verify")
@@ -338,7 +338,7 @@ def test_what_would_go_is_shown_with_what_stays_and_why(team: Team) -> None:
     ann.store("Halfway through the invoices", event_type="checkpoint", project="shop")
     ann.store("Invoices begin at one", event_type="lesson_learned", project="shop")
     said = ann("share", "preview", "shop").stdout
-    assert "2 memories of shop would be shared, 1 stay" in said
+    assert "2 memories of shop would be shared; what stays: 1" in said
     assert "no: its type is never shared" in said
     told = ann.json("share", "preview", "shop", "--type", "decision")
     assert [one["content"] for one in told["go"]] == [TOLD]
@@ -389,7 +389,7 @@ def test_who_leaves_takes_the_words_along_where_that_is_asked_for(team: Team) ->
     ann("share", "choose", "shop")
     waited_for(lambda: TOLD in contents(ben, "PostgreSQL"))
     told = ann("share", "leave", "--with-facts")
-    assert "the words of 1 facts are removed" in told.stdout
+    assert "the words of 1 fact are removed" in told.stdout
     assert team.sql("SELECT count(*) FROM omegad.facts WHERE body IS NOT NULL") == [(0,)]
     assert not ann.paths.share.exists()
     assert contents(ben, "PostgreSQL") == [TOLD]  # what came stays
@@ -412,16 +412,16 @@ def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
         waited_for(lambda: standing(ann)["trouble"])
         ann.store("Billing is deployed on Tuesdays", event_type="decision", project="shop")
         said = ann("share", "status")
-        assert "1 events since 20" in said.stdout
+        assert "1 event since 20" in said.stdout
         assert "not in touch, last on 20" in said.stdout
         assert "cannot be reached" in said.stderr
         assert "nothing is lost" in said.stdout
         (degraded,) = [one for one in ann.json("status")["degraded"] if one.startswith("shared: ")]
-        assert "1 events wait since" in degraded
+        assert "; 1 wait to be told, since" in degraded
         findings = ann.json("doctor")["findings"]
         (found,) = [one for one in findings if one["part"] == "sharing"]
         assert found["state"] == "warn"
-        assert "1 events since" in found["seen"]
+        assert "1 event since" in found["seen"]
         assert "cannot be reached" in ann("share", "verify", status=1).stderr
         assert "cannot be reached" in ann("share", "leave", "--with-facts", status=1).stderr
         server.start()
@@ -462,6 +462,27 @@ def test_a_fact_that_was_changed_at_the_server_or_replaced_with_its_whole_chain_
     team.sql("UPDATE omegad.facts SET chain = %s WHERE seq = 2", secrets.token_bytes(32))
     done = ben("share", "verify", status=1)
     assert "fact 2: the fact is not what was told" in done.stdout
+
+
+def test_a_password_goes_to_a_file_where_one_is_named(team: Team, tmp_path: Path) -> None:
+    file = tmp_path / "ben.password"
+    invitation = team.invite("Ben", "--password-to", str(file))
+    assert (invitation["password"], invitation["file"]) == (None, str(file))
+    assert file.stat().st_mode & 0o777 == 0o600
+    login = _login("Eve")
+    said = team.omegad(
+        *("share", "member", "add", "Eve", "--url", team.url, "--login", login, "--password-to", str(file)),
+        status=2,
+    ).stderr
+    assert "cannot be made: File exists" in said
+    assert login not in str(team.omegad.json("share", "member", "list", "--url", team.url))
+    home = team.home("ben")
+    home("share", "join", invitation["url"], "--team", TEAM, "--password-file", str(file))
+    waited_for(lambda: standing(home)["is_connected"])
+    other = tmp_path / "none"
+    again = ("share", "member", "add", "Ben", "--url", team.url, "--login", invitation["login"])
+    assert "with the password that the login has" in team.omegad(*again, "--password-to", str(other)).stdout
+    assert not other.exists()
 
 
 def test_a_post_is_made_once_and_upgraded_by_the_same_verb(team: Team) -> None:
