@@ -52,7 +52,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 class HomeOfTeam(msgspec.Struct, frozen=True, kw_only=True):
     """Another home of the team: how many facts of it were received, of how many that it has told, when it was
-    last in touch with the post, and whether it has left. What only the post knows is None until that is heard.
+    last in touch with the post, and whether it has left. What the post alone knows is None until it is heard.
     """
 
     origin: str

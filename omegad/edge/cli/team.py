@@ -44,15 +44,15 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     def sentences(self) -> list[str]:
         """Say it to the administrator, who passes it on."""
         join = f"omegad share join {shlex.quote(self.url)} --team {shlex.quote(self.team)}"
-        secret = "with the password that the login has"
+        how = "with the password that the login has"
         if self.file:
-            secret = safe(f"with the password that is in {self.file}")
+            how = safe(f"with the password that is in {self.file}")
         elif self.password:
-            secret = f"with this password, which is shown this once: {self.password}"
+            how = f"with this password, which is shown this once: {self.password}"
         return [
             safe(f"{self.person} joins {self.team} on each of their machines by"),
             f"  {safe(join)}",
-            secret,
+            how,
         ]
 
 
