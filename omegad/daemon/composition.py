@@ -252,14 +252,8 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
         beside=lambda: Beside(server.connections, server.requests, check.last),
         sharing=partial(sharing.standing, exchange),
     )
-    beside = (
-        set_aside.handlers(runner)
-        | sharing.handlers(exchange, services.log)
-        | {
-            DiffLog: back.diff,
-            EraseMemory: erasing.erase,
-        }
-    )
+    beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
+    beside |= {DiffLog: back.diff, EraseMemory: erasing.erase}
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(

@@ -19,6 +19,7 @@ from omegad.log.decision import Decide, Proposal
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.method import Services
+from omegad.runtime.concurrently import concurrently
 from omegad.runtime.errors import NotFound, OmegadError, Refused, Unavailable
 from omegad.sharing import outgoing
 from omegad.sharing.events import (
@@ -32,7 +33,7 @@ from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard, ReceiveFacts, heard, receive
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
 from omegad.sharing.post.errors import Forked
-from omegad.sharing.post.post import Head, Post, Waiting
+from omegad.sharing.post.post import Head, Origin, Post, Waiting
 from omegad.sharing.state import Choice, Sharing, Stamped, Team, new_origin
 from omegad.sharing.telling import NoteTold, RenewOrigin, note_told, renew
 from omegad.storage.driver import Connection
@@ -92,6 +93,8 @@ class Exchange:
         self.in_touch_us: int | None = None
         """When the post was last heard, in microseconds since 1970."""
         self.is_connected = False
+        self.homes: list[Origin] = []
+        """All homes of the team, as the post knows them."""
         self.erasing: list[Waiting] = []
         """What is erased for all, and not in all homes yet."""
         self.ahead: str | None = None
@@ -171,7 +174,7 @@ class Exchange:
             while (known := await self.known()).team is not None and known.team.origin == team.origin:
                 position = self._log.head
                 head = await self._met(post, known, head)
-                await self._woken(post, position)
+                await self._woken(post, max(position, self._looked_to))
 
     async def meet(self, post: Post, team: Team) -> None:
         """Tell and receive once all there is. Raises what keeps this home from that."""
@@ -188,15 +191,17 @@ class Exchange:
 
     async def _woken(self, post: Post, position: Position) -> None:
         """Return when there may be something to tell or receive."""
-        async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as waiting:
 
             async def first(work: Callable[[], Awaitable[object]]) -> None:
                 await work()
-                tasks.cancel_scope.cancel()
+                waiting.cancel()
 
-            tasks.start_soon(first, partial(post.woken, POLL_S))
-            tasks.start_soon(first, partial(self._told_of, position))
-            tasks.start_soon(first, self._is_kicked.wait)
+            await concurrently(
+                partial(first, partial(post.woken, POLL_S)),
+                partial(first, partial(self._told_of, position)),
+                partial(first, self._is_kicked.wait),
+            )
         with anyio.move_on_after(GATHER_S):
             await self._is_kicked.wait()
         self._is_kicked = anyio.Event()
@@ -263,6 +268,8 @@ class Exchange:
         told_to = max(team.told_to, self._looked_to if team.seq == head.seq else 0)
         while positions := await self._log.tagged(TAGS, told_to):
             events = await self._log.read_at(positions[:AT_ONCE])
+            # After them, so that what one of them chooses is known
+            known = known._replace(choices=(await self.known()).choices)
             facts = await self._facts(events, known, head)
             memories = list[str]()
             for part in _parts(facts):
@@ -375,6 +382,7 @@ class Exchange:
         while True:
             reached = (await self.known()).reached
             pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
+            self.homes = pulled.origins
             if pulled.damaged:
                 self.ahead = ", ".join(
                     f"fact {seq} of {origin} at the server is not what was told"

@@ -1,6 +1,6 @@
 """How it stands with the team, and what would go to it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -15,7 +15,7 @@ from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import rfc3339
-from omegad.sharing.exchange import Exchange
+from omegad.sharing.exchange import Exchange, Known
 from omegad.sharing.outgoing import NEVER
 from omegad.sharing.verifying import ShareChains, chains
 from omegad.storage.driver import Connection
@@ -51,12 +51,17 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HomeOfTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """Another home of the team, and how many facts of it were received."""
+    """Another home of the team: how many facts of it were received, of how many that it has told, when it was
+    last in touch with the post, and whether it has left. What the post alone knows is None until it is heard.
+    """
 
     origin: str
     person: str
     machine: str
     received: int
+    told: int | None
+    seen_at: str | None
+    has_left: bool
 
 
 class Erasing(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +98,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_words(self) -> str:
         """What is wrong, and what waits for that, for lists of troubles."""
-        waits = f"; {self.waiting:,} events wait since {self.waiting_since}" if self.waiting else ""
-        return f"shared: the team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
+        waits = f"; {self.waiting:,} wait to be told, since {self.waiting_since}" if self.waiting else ""
+        return f"shared: team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
 
 
 async def standing(exchange: Exchange) -> Standing:
@@ -119,16 +124,31 @@ async def standing(exchange: Exchange) -> Standing:
             Chosen(project=one.project, types=one.types, on_probation=one.on_probation)
             for one in known.choices.values()
         ),
-        homes=tuple(
-            HomeOfTeam(origin=origin, person=person, machine=machine, received=known.reached[origin])
-            for origin, (person, machine) in known.origins.items()
-            if origin != known.team.origin
-        ),
+        homes=tuple(_homes(exchange, known, known.team.origin)),
         erasing=tuple(
             Erasing(memory_id=one.subject, erased_at=rfc3339(one.erased_at), homes=one.homes)
             for one in exchange.erasing
         ),
     )
+
+
+def _homes(exchange: Exchange, known: Known, own: str) -> Iterator[HomeOfTeam]:
+    """Yield the other homes, as the log knows them and as the post told last."""
+    there = {one.origin: one for one in exchange.homes}
+    names = known.origins | {name: (one.person, one.machine) for name, one in there.items()}
+    for origin, (person, machine) in sorted(names.items(), key=lambda one: (one[1], one[0])):
+        if origin == own:
+            continue
+        told = there.get(origin)
+        yield HomeOfTeam(
+            origin=origin,
+            person=person,
+            machine=machine,
+            received=known.reached.get(origin, 0),
+            told=told.head if told else None,
+            seen_at=rfc3339(told.seen_at) if told else None,
+            has_left=told is not None and told.left_at is not None,
+        )
 
 
 class TryNow(Request, frozen=True, kw_only=True, tag="share.try_now"):

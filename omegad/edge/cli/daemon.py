@@ -139,10 +139,8 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
 
 def _sharing(share: Answer) -> str:
     touch = "in touch" if share["is_connected"] else "not in touch"
-    waits = (
-        f"{share['waiting']:,} events wait since {moment(share['waiting_since'])}" if share["waiting"] else ""
-    )
-    return f"with {share['team']}, {touch}; {waits or 'nothing waits'}"
+    waits = f"{share['waiting']:,}, since {moment(share['waiting_since'])}" if share["waiting"] else "nothing"
+    return f"with {share['team']}, {touch}; waits to be told: {waits}"
 
 
 def _upkeep(answer: Answer) -> str:

@@ -202,6 +202,11 @@ def cut(text: str, room: int) -> str:
     return set_cell_size(text, room - 1) + "…"
 
 
+def quantity(count: int, word: str, of_several: str = "") -> str:
+    """Write how many there are of something: with an s where there are several, unless said otherwise."""
+    return f"{count:,} {word if count == 1 else of_several or f'{word}s'}"
+
+
 def moment(time: str) -> str:
     """Shorten an RFC 3339 time to the minute."""
     return time[:16].replace("T", " ")

@@ -15,7 +15,17 @@ from omegad.edge.cli.connection import Answer, answered, ask, connected
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.passwords import address_given, password_given, required
-from omegad.edge.cli.printing import counted, moment, safe, tell, warn, write_fields, write_json, write_table
+from omegad.edge.cli.printing import (
+    counted,
+    moment,
+    quantity,
+    safe,
+    tell,
+    warn,
+    write_fields,
+    write_json,
+    write_table,
+)
 from omegad.runtime.errors import NotFound, OmegadError, Refused
 from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, link, row_hash
@@ -35,8 +45,9 @@ def join(arguments: Namespace, instance: Instance) -> None:
     """See that the post takes this login, keep what it takes to come again, and have the home join. A home
     that is in the team already gets the address and the password anew.
     """
+    where = address_given(arguments)
     team = required(arguments.team, "--team")
-    where = password_given(arguments, address_given(arguments))
+    where = password_given(arguments, where)
     before = ask(instance, "share.status")["team"]
     if before not in (None, team):
         raise Refused(f"this home shares with {before}", hint="`omegad share leave` ends that")
@@ -94,7 +105,11 @@ def leave(arguments: Namespace, instance: Instance) -> None:
         arguments,
         {"team": known["team"], "removed": removed, "untold": untold or None},
         safe(f"this home shares with {known['team']} no more; what came from others stays here"),
-        *([f"the words of {removed:,} facts are removed at the post"] if arguments.with_facts else []),
+        *(
+            [f"the words of {quantity(removed, 'fact')} are removed at the post"]
+            if arguments.with_facts
+            else []
+        ),
     )
     if untold and not arguments.json:
         warn(f"the team still sees this home among its own: {untold}")
@@ -119,16 +134,23 @@ def status(answer: Answer, _arguments: Namespace) -> None:
         [
             ("team", f"{answer['team']}, as {answer['person']} on {answer['machine']}, {answer['origin']}"),
             ("post", in_touch(answer)),
-            ("told", f"{answer['told']:,} facts"),
+            ("told", quantity(answer["told"], "fact")),
             ("waits", waits(answer)),
             ("shared", "; ".join(map(_chosen, answer["chosen"])) or "nothing: `omegad share choose PROJECT`"),
         ]
     )
     print()
     write_table(
-        ("PERSON", "MACHINE", "HOME", "RECEIVED"),
-        ((one["person"], one["machine"], one["origin"], f"{one['received']:,}") for one in answer["homes"]),
-        none="nothing came from others yet",
+        ("PERSON", "MACHINE", "HOME", "RECEIVED", "AT THE POST"),
+        (
+            (
+                *(one["person"], one["machine"], one["origin"]),
+                f"{one['received']:,}" + ("" if one["told"] is None else f" of {one['told']:,}"),
+                "has left" if one["has_left"] else moment(one["seen_at"] or "-"),
+            )
+            for one in answer["homes"]
+        ),
+        none="no other home is known yet",
     )
     for one in answer["erasing"]:
         warn(
@@ -153,7 +175,7 @@ def waits(answer: Answer) -> str:
     """Say what waits to be told, and since when."""
     if not answer["waiting"]:
         return "nothing"
-    return f"{answer['waiting']:,} events since {moment(answer['waiting_since'])}"
+    return f"{quantity(answer['waiting'], 'event')} since {moment(answer['waiting_since'])}"
 
 
 def _chosen(one: Answer) -> str:
@@ -166,8 +188,8 @@ def preview(answer: Answer, arguments: Namespace) -> None:
     """Show what would go, and what stays."""
     print(
         safe(
-            f"{answer['go_count']:,} memories of {arguments.project} would be shared,"
-            f" {answer['stay_count']:,} stay"
+            f"{quantity(answer['go_count'], 'memory', 'memories')} of {arguments.project} would be shared;"
+            f" what stays: {answer['stay_count']:,}"
         )
     )
     both = [*answer["go"], *answer["stay"]]

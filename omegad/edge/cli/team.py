@@ -1,11 +1,14 @@
 """The verbs of an administrator of the database: make a post, teams and members. They ask no daemon."""
 
+import os
 import re
 import shlex
 import sys
 import unicodedata
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +17,7 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.passwords import address_given, asked_for, required
 from omegad.edge.cli.printing import is_terminal, moment, safe, tell, warn, write_json, write_table
-from omegad.runtime.errors import NotFound, Refused
+from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.sharing.post import administration
 from omegad.sharing.post.address import Address
@@ -34,19 +37,22 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     password: str | None
 
+    file: str | None = None
+    """The file that the password is in, where it is not to be shown."""
+
     @property
     def sentences(self) -> list[str]:
         """Say it to the administrator, who passes it on."""
         join = f"omegad share join {shlex.quote(self.url)} --team {shlex.quote(self.team)}"
-        secret = (
-            "with the password that the login has"
-            if self.password is None
-            else f"with this password, which is shown this once: {self.password}"
-        )
+        how = "with the password that the login has"
+        if self.file:
+            how = safe(f"with the password that is in {self.file}")
+        elif self.password:
+            how = f"with this password, which is shown this once: {self.password}"
         return [
             safe(f"{self.person} joins {self.team} on each of their machines by"),
             f"  {safe(join)}",
-            secret,
+            how,
         ]
 
 
@@ -113,14 +119,12 @@ def members(arguments: Namespace, _instance: Instance) -> None:
     where, team = _team(arguments)
     found = administration.members(where, team)
     if arguments.json:
-        times = ("joined_at", "left_at")
         write_json(
             [
                 msgspec.structs.asdict(one)
                 | {
-                    name: at and rfc3339(at)
-                    for name in times
-                    if (at := getattr(one, name)) is not None or True
+                    "joined_at": rfc3339(one.joined_at),
+                    "left_at": rfc3339(one.left_at) if one.left_at else None,
                 }
                 for one in found
             ]
@@ -172,8 +176,41 @@ def _login(arguments: Namespace) -> str:
 
 
 def _invited(arguments: Namespace, where: Address, team: str, login: str, *, is_admin: bool) -> Invitation:
-    password = administration.add_member(where, team, login, arguments.person, is_admin=is_admin)
+    with _file(arguments.password_to) as write:
+        password = administration.add_member(where, team, login, arguments.person, is_admin=is_admin)
+        if write and password:
+            write(password)
     theirs = msgspec.structs.replace(where, user=login, password="", sslcert="", sslkey="")
     if where.is_local and not arguments.json:
         warn(f"{where.place} is this machine: on others the address has to name it as they reach it")
-    return Invitation(team=team, person=arguments.person, login=login, url=theirs.url, password=password)
+    return Invitation(
+        team=team,
+        person=arguments.person,
+        login=login,
+        url=theirs.url,
+        password=None if arguments.password_to else password,
+        file=arguments.password_to if password else None,
+    )
+
+
+@contextmanager
+def _file(name: str | None) -> Iterator[Callable[[str], object] | None]:
+    """Hand out what writes to a new file of the owner's alone, which is gone again where nothing was written;
+    None where no file is named. Raises `Invalid` where the file cannot be made.
+    """
+    if name is None:
+        yield None
+        return
+    path = Path(name).expanduser()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Invalid(
+            f"{path} cannot be made: {error.strerror}", hint="name a file that is not there yet"
+        ) from None
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yield lambda password: file.write(f"{password}\n")
+    finally:
+        if not path.stat().st_size:
+            path.unlink()

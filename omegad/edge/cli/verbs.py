@@ -41,6 +41,7 @@ OF_POST = (
     Option("team", "which team; the only one where left out"),
     PASSWORD_FILE,
 )
+PASSWORD_TO = Option("password-to", "write the person's password to this new file, and do not show it")
 LOGIN = Option("login", "the login that is made for the person; of their name where left out")
 DRY_RUN = Option("dry-run", "show what would be written or taken away, and do nothing", "flag")
 
@@ -311,6 +312,7 @@ OWN = (
             Option("team", "the team to make; none where left out, as for an upgrade"),
             Option("person", "its first member, who administers it, as others are shown"),
             LOGIN,
+            PASSWORD_TO,
             PASSWORD_FILE,
         ),
         examples=(
@@ -326,6 +328,7 @@ OWN = (
             Option("person", "who, as others are shown", is_given=True),
             Option("admin", "who may erase for everyone what others stored", "flag"),
             LOGIN,
+            PASSWORD_TO,
             *OF_POST,
         ),
         examples=("omegad share member add Ben --url postgresql://postgres@db.example.com/omegad",),

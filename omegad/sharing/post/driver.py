@@ -92,7 +92,7 @@ def in_words(error: "psycopg.Error", address: Address) -> OmegadError:
     """Return one of our errors for one of psycopg's."""
     from psycopg import InterfaceError, OperationalError  # noqa: PLC0415  an extra
 
-    said = " ".join(str(error).split())
+    said = " ".join(str(error).split()).removeprefix("connection is bad: ")
     if address.password:
         said = said.replace(address.password, "…")
     if error.sqlstate in _STATES:
