@@ -278,12 +278,7 @@ async def test_who_leaves_may_take_the_words_along(posted: Posted) -> None:
         ("UPDATE omegad.facts SET body = 'other' WHERE seq = 3", 3, "not what was told"),
         ("UPDATE omegad.facts SET salt = NULL WHERE seq = 3", 3, "not what was told"),
         ("UPDATE omegad.facts SET envelope = envelope || '\\x00'::bytea WHERE seq = 3", 3, "not what was told"),
-        (
-            "UPDATE omegad.facts AS f SET envelope = g.envelope FROM omegad.facts AS g"
-            " WHERE f.seq = 3 AND g.seq = 2",
-            3,
-            "not what was told",
-        ),
+        ("UPDATE omegad.facts SET envelope = (SELECT envelope FROM omegad.facts WHERE seq = 2) WHERE seq = 3", 3, "not what"),
         ("UPDATE omegad.facts SET chain = sha256(chain) WHERE seq = 3", 3, "not what was told"),
         ("DELETE FROM omegad.facts WHERE seq = 3", 3, "not what was told"),
         ("DELETE FROM omegad.facts WHERE seq >= 5", 5, "missing"),
