@@ -39,7 +39,6 @@ def killed() -> Iterator[Posted]:
         administration.create_team(server.admin("postgres"), TEAM)
         yield Posted(server, "postgres")
     finally:
-        server.signal_all(signal.SIGCONT)
         server.remove()
 
 
@@ -183,7 +182,7 @@ async def test_a_server_killed_under_load_has_what_it_acknowledged(killed: Poste
         for at in (50, 150, 250):
             while min(acknowledged.values()) < at:  # noqa: ASYNC110  an answer of another task
                 await anyio.sleep(0.01)
-            await anyio.to_thread.run_sync(killed.server.stop, signal.SIGKILL)
+            await anyio.to_thread.run_sync(killed.server.kill)
             kills += 1
             await anyio.to_thread.run_sync(killed.server.start)
     assert kills == 3

@@ -233,7 +233,7 @@ def _login(connection: "psycopg.Connection", login: str) -> str | None:
         password.encode(), login.encode(), b"scram-sha-256"
     ).decode()
     if row is None:
-        connection.execute(_sql("CREATE ROLE {}", login))
+        connection.execute(_sql("CREATE ROLE {} CONNECTION LIMIT 20", login))
         connection.execute(_sql("GRANT omegad_member TO {}", login))
     connection.execute(_sql("ALTER ROLE {} LOGIN", login))
     connection.execute(
