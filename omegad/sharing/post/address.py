@@ -92,16 +92,16 @@ def read(url: str) -> Address:
     Unless the host is local the connection is encrypted and the server's name verified; the URL may ask for
     `sslmode=require`, which is encrypted alone, and for nothing weaker. Raises `BadAddress`, `NotEncrypted`.
     """
-    parts = urlsplit(url.strip())
-    if parts.scheme not in ("postgres", "postgresql"):
+    if not url.strip().startswith(("postgres://", "postgresql://")):
         raise BadAddress("the address of a post begins with postgresql://")
     try:
+        parts = urlsplit(url.strip())
         port, query = (
             parts.port,
             parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)),
         )
     except ValueError:
-        raise BadAddress("the port or the options of the address cannot be read") from None
+        raise BadAddress("the host, the port or the options of the address cannot be read") from None
     options = dict(query)
     if strange := sorted(set(options) - OPTIONS):
         raise BadAddress(

@@ -11,7 +11,7 @@ import msgspec
 
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.sharing.post.address import Address
-from omegad.sharing.post.driver import imported, translated
+from omegad.sharing.post.driver import asking, connecting, imported
 from omegad.sharing.post.errors import HomeOutdated, NotInstalled
 
 if TYPE_CHECKING:
@@ -113,13 +113,13 @@ def add_member(address: Address, team: str, login: str, person: str, *, is_admin
     with _connected(address) as connection:
         with connection.transaction():
             password = _login(connection, login)
-        with _as_owner(connection):
-            connection.execute(
-                "INSERT INTO omegad.members (team, login, person, is_admin) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT (team, login) DO UPDATE SET person = excluded.person,"
-                " is_admin = excluded.is_admin, left_at = NULL",
-                (_team(connection, team), login, person, is_admin),
-            )
+            with _as_owner(connection):
+                connection.execute(
+                    "INSERT INTO omegad.members (team, login, person, is_admin) VALUES (%s, %s, %s, %s)"
+                    " ON CONFLICT (team, login) DO UPDATE SET person = excluded.person,"
+                    " is_admin = excluded.is_admin, left_at = NULL",
+                    (_team(connection, team), login, person, is_admin),
+                )
         return password
 
 
@@ -137,13 +137,11 @@ def remove_member(address: Address, team: str, login: str) -> None:
             if not gone.rowcount:
                 raise NotFound(f"{login} is not a member of {team}", hint="see who is")
             others = connection.execute(
-                "SELECT FROM omegad.members WHERE login = %s AND left_at IS NULL", (login,)
+                "SELECT 1 FROM omegad.members WHERE login = %s AND left_at IS NULL", (login,)
             ).fetchone()
         if others is None:
             connection.execute(_sql("ALTER ROLE {} NOLOGIN", login))
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,)
-        )
+        _end_connections(connection, login)
 
 
 def teams(address: Address) -> list[str]:
@@ -169,15 +167,14 @@ def _connected(address: Address) -> "Iterator[psycopg.Connection]":
     imported()
     import psycopg  # noqa: PLC0415  an extra
 
-    with (
-        translated(address),
-        psycopg.connect(
+    with connecting(address):
+        connection = psycopg.connect(
             **address.parameters(),  # type: ignore[arg-type]
             autocommit=True,
             connect_timeout=CONNECT_S,
             options=f"-c lock_timeout={WAIT_S}s",
-        ) as connection,
-    ):
+        )
+    with connection, asking(address):
         yield connection
 
 
@@ -202,11 +199,15 @@ def _version(connection: "psycopg.Connection") -> int:
 def _migrate(connection: "psycopg.Connection", version: int) -> None:
     with connection.transaction():
         connection.execute("SET LOCAL ROLE omegad_owner")
-        connection.execute(files("omegad.sharing.post").joinpath(f"schema_{version}.sql").read_bytes())
+        connection.execute(_statements(version))
         connection.execute(
             "INSERT INTO omegad.schema_version (version, works_from) VALUES (%s, %s)",
             (version, WORKS_FROM[version]),
         )
+
+
+def _statements(version: int) -> bytes:
+    return files("omegad.sharing.post").joinpath(f"schema_{version}.sql").read_bytes()
 
 
 def _team(connection: "psycopg.Connection", name: str) -> int:
@@ -232,13 +233,23 @@ def _login(connection: "psycopg.Connection", login: str) -> str | None:
         password.encode(), login.encode(), b"scram-sha-256"
     ).decode()
     if row is None:
-        connection.execute(_sql("CREATE ROLE {}", login))
+        connection.execute(_sql("CREATE ROLE {} CONNECTION LIMIT 20", login))
         connection.execute(_sql("GRANT omegad_member TO {}", login))
     connection.execute(_sql("ALTER ROLE {} LOGIN", login))
     connection.execute(
         _sql("ALTER ROLE {} PASSWORD ", login).as_bytes(connection) + f"'{scrambled}'".encode()
     )
     return password
+
+
+def _end_connections(connection: "psycopg.Connection", login: str) -> None:
+    """End a login's connections, which may hold what they saw in a transaction that is still open."""
+    is_super = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if is_super != (True,):  # who is not may end those of roles that are granted to them
+        connection.execute(_sql("GRANT {} TO CURRENT_USER", login))
+    connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (login,))
+    if is_super != (True,):
+        connection.execute(_sql("REVOKE {} FROM CURRENT_USER", login))
 
 
 def _sql(text: LiteralString, login: str) -> "Composed":

@@ -25,6 +25,8 @@ from omegad.sharing.post.errors import (
 if TYPE_CHECKING:
     import psycopg
 
+SAID_MAX = 300
+
 _REFUSALS = (  # what libpq says of a connection that was not made, which has no code
     ("password authentication failed", LoginRefused, "does not accept the password of {user}"),
     ("no password supplied", LoginRefused, "asks for the password of {user}, and none is known"),
@@ -74,39 +76,39 @@ def imported() -> None:
 
 
 @contextmanager
-def translated(address: Address) -> Iterator[None]:
-    """Raise what psycopg raises in words of ours, without the password."""
+def connecting(address: Address) -> Iterator[None]:
+    """Raise what keeps from connecting in words of ours, without the password."""
     from psycopg import Error  # noqa: PLC0415  an extra
 
     try:
         yield
     except Error as error:
-        raise in_words(error, address) from None
-    except TimeoutError:  # an OSError, and the deadline of who asks
-        raise
-    except OSError as error:
-        raise PostUnreachable(f"the post at {address.place} cannot be reached: {error}") from None
+        said = _without_password(error, address)
+        for sign, kind, words in _REFUSALS:
+            if sign in said:
+                told = words.format(user=address.user, dbname=address.dbname)
+                raise kind(f"the post at {address.place} {told}") from None
+        raise PostUnreachable(f"the post at {address.place} cannot be reached: {said}") from None
 
 
-def in_words(error: "psycopg.Error", address: Address) -> OmegadError:
-    """Return one of our errors for one of psycopg's."""
-    from psycopg import InterfaceError, OperationalError  # noqa: PLC0415  an extra
+@contextmanager
+def asking(address: Address) -> Iterator[None]:
+    """Raise what an answer fails on in words of ours, without the password."""
+    from psycopg import Error, InterfaceError, OperationalError  # noqa: PLC0415  an extra
 
-    said = " ".join(str(error).split()).removeprefix("connection is bad: ")
-    if address.password:
-        said = said.replace(address.password, "…")
-    if error.sqlstate in _STATES:
-        kind, words = _STATES[error.sqlstate]
-        told = words.format(detail=error.diag.message_detail, constraint=error.diag.constraint_name)
-        return kind(told)
-    if error.sqlstate is not None:
-        return PostRefused(f"the post at {address.place} refused: {said[:300]} ({error.sqlstate})")
-    if error.pgconn is not None and "failed" not in said.partition(":")[0]:
-        return PostLost(f"the connection to the post at {address.place} ended: {said[:300]}")
-    for sign, kind, words in _REFUSALS:
-        if sign in said:
-            told = words.format(user=address.user, dbname=address.dbname)
-            return kind(f"the post at {address.place} {told}")
-    if isinstance(error, OperationalError | InterfaceError):
-        return PostUnreachable(f"the post at {address.place} cannot be reached: {said[:300]}")
-    return PostRefused(f"the post at {address.place} refused: {said[:300]}")
+    try:
+        yield
+    except Error as error:
+        said = _without_password(error, address)
+        if error.sqlstate in _STATES:
+            kind, words = _STATES[error.sqlstate]
+            told = words.format(detail=error.diag.message_detail, constraint=error.diag.constraint_name)
+            raise kind(told) from None
+        if error.sqlstate is None and isinstance(error, InterfaceError | OperationalError):
+            raise PostLost(f"the connection to the post at {address.place} ended: {said}") from None
+        raise PostRefused(f"the post at {address.place} refused: {said} ({error.sqlstate})") from None
+
+
+def _without_password(error: "psycopg.Error", address: Address) -> str:
+    said = " ".join(str(error).split())
+    return (said.replace(address.password, "…") if address.password else said)[:SAID_MAX]

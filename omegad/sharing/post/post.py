@@ -11,7 +11,7 @@ from omegad.log.event import Position
 from omegad.sharing.fact import GENESIS, Fact, envelope, link, opened, says_what_it_said, sealed_hash
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.administration import SCHEMA
-from omegad.sharing.post.driver import imported, translated
+from omegad.sharing.post.driver import asking, connecting, imported
 from omegad.sharing.post.errors import (
     HomeOutdated,
     NotAMember,
@@ -174,7 +174,7 @@ async def connected(address: Address, team: str, deadlines: Deadlines) -> "Async
     imported()
     from psycopg import AsyncConnection  # noqa: PLC0415  an extra
 
-    with translated(address):
+    with connecting(address):
         try:
             with anyio.fail_after(deadlines.connect_s):
                 connection = await AsyncConnection.connect(
@@ -340,7 +340,7 @@ class Post:
         may be cancelled at any moment.
         """
         own, ends = self._connection.info.backend_pid, anyio.current_time() + within_s
-        with translated(self._address):
+        with asking(self._address):
             while (left_s := ends - anyio.current_time()) > 0:
                 async for said in self._connection.notifies(timeout=left_s, stop_after=1):
                     if said.pid != own:
@@ -381,7 +381,7 @@ class Post:
     @contextmanager
     def _asking(self) -> Iterator[None]:
         try:
-            with translated(self._address):
+            with asking(self._address):
                 if self._connection.closed:
                     raise PostLost
                 yield
