@@ -34,4 +34,5 @@ ALL = modules(
     "coord_intents",
     "coord_snapshots",
     "coord_claims",
+    "owners",
 )

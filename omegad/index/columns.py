@@ -39,8 +39,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Selection:
-    """Return what *filters* select; *among* are the rows that have their tags, None where they name no
-    tags.
+    """Return what *filters* select; *among* are the rows that pass them, None where these need not be looked
+    at.
     """
     named: dict[str, frozenset[str | None]] = {}
     for name in ("project", "entity_id", "session_id"):

@@ -1,6 +1,6 @@
 """Which memories a query or list is about."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -13,6 +13,12 @@ LAST_ROW = 2**62
 CURSOR_DIGITS = 19  # fewer than would pass 2**62
 
 Some = Annotated[tuple[One, ...], Meta(max_length=32)]
+Whose = Literal["mine", "others"]
+
+_OWNED = (
+    "SELECT 1 FROM memory_owners AS w JOIN share_origins AS o USING (origin) WHERE w.memory_id = m.node_id"
+)
+_OTHERS = f"EXISTS ({_OWNED} AND o.person IS NOT (SELECT person FROM share_origins WHERE is_here))"
 
 
 class Filters(Query, frozen=True, kw_only=True):
@@ -27,6 +33,17 @@ class Filters(Query, frozen=True, kw_only=True):
     tags: Annotated[Some, Meta(description="with this tag; with one of them when repeated")] = ()
     since: Annotated[str | None, Meta(description="stored at or after this time, like 2026-01-31")] = None
     until: Annotated[str | None, Meta(description="stored at or before this time")] = None
+    person: Annotated[One | None, Meta(description="said by this person of the team")] = None
+    whose: Annotated[
+        Whose | None, Meta(description="said by the person of this home, on whichever machine, or by others")
+    ] = None
+
+    @property
+    def are_of_rows(self) -> bool:
+        """Whether the rows of memories have to be looked at to tell which pass: the columns beside the index
+        do not say it.
+        """
+        return bool(self.tags) or self.person is not None or self.whose is not None
 
     def named(self) -> dict[str, object]:
         """Return the conditions that are set."""
@@ -70,6 +87,10 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
         parts.append(("m.created_us >= ?", (parse_time(filters.since, "since"),)))
     if filters.until is not None:
         parts.append(("m.created_us <= ?", (parse_time(filters.until, "until"),)))
+    if filters.person is not None:
+        parts.append((f"EXISTS ({_OWNED} AND o.person = ?)", (filters.person,)))
+    if filters.whose is not None:
+        parts.append((f"{'NOT ' * (filters.whose == 'mine')}{_OTHERS}", ()))
     return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
 
 

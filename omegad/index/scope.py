@@ -45,12 +45,12 @@ class Scope:
         self._index = index
         self.filtered = Filtered(*where(filters, now_us), is_everything=not filters.named())
         """The same as a condition on `memories AS m`."""
-        tagged = (
+        rows = (
             frozenset(self._rows("SELECT m.id FROM memories AS m WHERE {condition}"))
-            if filters.tags and index is not None
+            if filters.are_of_rows and index is not None
             else None
         )
-        self.selection: Selection = selection(filters, now_us, tagged)
+        self.selection: Selection = selection(filters, now_us, rows)
         """The same as a condition on the index."""
         self._embedded = np.empty(0, np.int64)
         if index is not None:

@@ -11,11 +11,12 @@ from omegad.index.columns import selection
 from omegad.index.filters import Filters, where
 from omegad.index.vector_index import VectorIndex
 from omegad.log.projection import to_json
+from omegad.memory import owner
 from omegad.memory.events import EdgeType
 from omegad.memory.reading import COLUMNS, fields, require, status_at
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import AgentTool, Table, Verb
+from omegad.requests.verb import SAID_BY, AgentTool, Table, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -44,9 +45,9 @@ heaviest edges first.
 """
 
 _NODES = f"""
-SELECT node_id, substr(content, 1, {PREVIEW_CHARACTERS}), event_type, project, created_at, status,
-  on_probation, expires_us
-FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
+SELECT m.node_id, substr(m.content, 1, {PREVIEW_CHARACTERS}), m.event_type, m.project, m.created_at, m.status,
+  m.on_probation, m.expires_us, {owner.OWNER}
+FROM memories AS m WHERE m.node_id IN (SELECT value FROM json_each(?))
 """
 _VECTORS = (
     "SELECT embedder_id, vector FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id"
@@ -77,7 +78,7 @@ class TraverseMemories(Query, frozen=True, kw_only=True, tag="memory.traverse"):
     limit: Annotated[int, Meta(ge=1, le=NODES_MAX, description="how many memories at most")] = NODES_MAX
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory that was reached, with the least number of edges that lead to it and the beginning of its
     content.
     """
@@ -89,6 +90,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None
     created_at: str
     status: str
+    person: str | None = None
+    machine: str | None = None
+    agent: str | None = None
+    elsewhere: bool = False
 
 
 class WalkedEdge(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +123,7 @@ class SimilarMemories(Filters, frozen=True, kw_only=True, tag="memory.similar"):
     limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
-class SimilarMemory(msgspec.Struct, frozen=True, kw_only=True):
+class SimilarMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory, and how near it is: the cosine of the two nearest passages or, by words, the share of
     words in common.
     """
@@ -132,6 +137,10 @@ class SimilarMemory(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None
     session_id: str | None
     status: str
+    person: str | None = None
+    machine: str | None = None
+    agent: str | None = None
+    elsewhere: bool = False
 
 
 class SimilarAnswer(ViewAnswer, frozen=True):
@@ -196,10 +205,15 @@ def traverse(connection: Connection, query: TraverseMemories, moment: Moment) ->
             project=project,
             created_at=created_at,
             status=status_at(status, on_probation, expires_us, moment.now_us),
+            person=person,
+            machine=machine,
+            agent=agent,
+            elsewhere=bool(elsewhere),
         )
-        for memory_id, content, event_type, project, created_at, status, on_probation, expires_us in (
+        for memory_id, content, event_type, project, created_at, status, on_probation, expires_us, *who in (
             connection.execute(_NODES, (to_json(list(hops)),))
         )
+        for person, machine, agent, elsewhere in [who]
     }
     return Graph(
         nodes=[told[memory_id] for memory_id in hops],
@@ -254,7 +268,7 @@ def _by_meaning(
     answer counts.
     """
     among = None
-    if query.tags:
+    if query.are_of_rows:
         condition, values = where(query, now_us)
         among = frozenset(
             row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values)
@@ -294,7 +308,7 @@ METHODS = (
     QueryMethod(
         params=TraverseMemories,
         answer=Graph,
-        views=("memories", "edges"),
+        views=("memories", "edges", owner.VIEW),
         read=traverse,
         turn=Turn.LONG,
         verb=Verb(
@@ -319,9 +333,11 @@ METHODS = (
                     ("TYPE", "{event_type}"),
                     ("STORED", "{created_at:moment}"),
                     ("PROJECT", "{project}"),
+                    SAID_BY,
                     ("CONTENT", "{content}"),
                 ),
                 none="nothing similar",
+                seldom=SAID_BY[:1],
                 warns={
                     "degraded": "DEGRADED: compared by {degraded} alone, because the memory has no vectors"
                 },

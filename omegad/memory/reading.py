@@ -9,11 +9,12 @@ from msgspec import Meta
 
 from omegad.index.active import is_over
 from omegad.index.filters import Filters, Some, where
+from omegad.memory import owner
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import PAGE_BYTES_MAX, Query, ViewAnswer
-from omegad.requests.verb import AgentTool, Table, Verb
+from omegad.requests.verb import SAID_BY, AgentTool, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.json_types import Fields
 from omegad.runtime.times import LAST_US, parse_time, rfc3339
@@ -25,11 +26,11 @@ LESSON_TYPES = ("lesson_learned", "error_pattern")
 DAY_US = 86_400_000_000
 DATE_CHARACTERS = len("2026-01-31")
 
-COLUMNS = """
+COLUMNS = f"""
 m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project,
 m.entity_id, m.tags, m.auto_tags, m.priority, m.metadata, m.source, m.confidence, m.status,
 m.superseded_by, m.contradicted_by, m.ttl_seconds, m.expires_us, m.edited_at, m.rating, m.repeated,
-m.access_count, m.last_accessed, m.pending, m.redacted, m.on_probation
+m.access_count, m.last_accessed, m.pending, m.redacted, {owner.OWNER}, m.on_probation
 """
 """The row's id, what `Memory` has in its order, and whether it is on probation."""
 
@@ -76,7 +77,11 @@ class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory as it stands. Times are RFC 3339, UTC."""
+    """A memory as it stands. Times are RFC 3339, UTC.
+
+    `person`, `machine` and `agent` say who stored it, where this home is in a team or another home told of it;
+    `elsewhere` says that one did.
+    """
 
     memory_id: str
     content: str
@@ -104,6 +109,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     last_retrieved_at: str | None
     pending: bool
     redacted: msgspec.Raw
+    person: str | None
+    machine: str | None
+    agent: str | None
+    elsewhere: bool
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +170,7 @@ def fields(row: tuple[Any, ...], now_us: int = 0) -> Fields:
     expires_us = known["expires_at"]
     known["status"] = status_at(known["status"], row[-1], expires_us, now_us)
     known["expires_at"] = None if expires_us is None else rfc3339(min(expires_us, LAST_US))
-    known["pending"] = bool(known["pending"])
+    known["pending"], known["elsewhere"] = bool(known["pending"]), bool(known["elsewhere"])
     return known
 
 
@@ -361,7 +370,7 @@ METHODS = (
     QueryMethod(
         params=GetMemory,
         answer=MemoryDetail,
-        views=("memories", "edges", "ripples", "theses"),
+        views=("memories", "edges", "ripples", "theses", owner.VIEW),
         prepare=known_types,
         read=get,
         shows_queries=True,
@@ -371,7 +380,7 @@ METHODS = (
     QueryMethod(
         params=ListMemories,
         answer=MemoryPage,
-        views=("memories", "theses"),
+        views=("memories", "theses", owner.VIEW),
         read=list_memories,
         is_paged=True,
         verb=Verb(
@@ -383,9 +392,11 @@ METHODS = (
                     ("TYPE", "{event_type}"),
                     ("STORED", "{created_at:moment}"),
                     ("PROJECT", "{project}"),
+                    SAID_BY,
                     ("CONTENT", "{content}"),
                 ),
                 none="no memories",
+                seldom=SAID_BY[:1],
             ),
             is_first=True,
             examples=("omegad list --project shop --limit 20",),
@@ -394,7 +405,7 @@ METHODS = (
     QueryMethod(
         params=Lessons,
         answer=LessonsAnswer,
-        views=("memories",),
+        views=("memories", owner.VIEW),
         read=lessons,
         turn=Turn.LONG,
         verb=Verb(
@@ -406,9 +417,11 @@ METHODS = (
                     ("FOUND", "{retrieval_count}"),
                     ("ID", "{memory_id}"),
                     ("TYPE", "{event_type}"),
+                    SAID_BY,
                     ("CONTENT", "{content}"),
                 ),
                 none="no lessons",
+                seldom=SAID_BY[:1],
             ),
             examples=("omegad memory lessons --project shop",),
         ),
@@ -416,7 +429,7 @@ METHODS = (
     QueryMethod(
         params=Timeline,
         answer=TimelinePage,
-        views=("memories",),
+        views=("memories", owner.VIEW),
         read=timeline,
         is_paged=True,
         turn=Turn.LONG,

@@ -35,6 +35,8 @@ class Table(NamedTuple):
     """What is said where there is nothing."""
     warns: Mapping[str, str] = {}
     """What is said besides where a field of the answer is set, with its fields in braces."""
+    seldom: tuple[str, ...] = ()
+    """The headings of columns that are left out where no row has anything in them."""
 
 
 class Verb(NamedTuple):
@@ -94,6 +96,8 @@ def _changed(declared: Option | Verb) -> dict[str, object]:
     }
 
 
+SAID_BY = ("BY", "{person+machine}")
+"""The column that says who said a memory, which is seldom there: of a home in no team nobody is named."""
 NOTHING: Mapping[str, str] = {}
 
 

@@ -114,6 +114,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflict: str | None = None
     """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
 
+    person: str | None = None
+    machine: str | None = None
+    agent: str | None = None
+    elsewhere: bool = False
     explanation: Explanation | None = None
 
 

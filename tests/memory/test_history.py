@@ -5,7 +5,6 @@ import pytest
 from omegad.log.event import Erased
 from omegad.memory import history
 from omegad.memory.history import History, MemoryHistory
-from omegad.requests.log_events import log_event
 from omegad.runtime.errors import NotFound
 from tests.builders import (
     contradicted,
@@ -66,9 +65,7 @@ def test_a_life_is_told_a_page_at_a_time_and_every_event_once(views: Shown) -> N
     seen, cursor = list[int](), None
     for size in (2, 2, 1):
         found = places(views, "a", limit=2, cursor=cursor)
-        page = history.history(
-            found, [log_event(recorded(rated("a"), position)) for position in found.positions]
-        )
+        page = history.history(found, [recorded(rated("a"), position) for position in found.positions])
         assert len(page.events) == size
         seen += [event.position for event in page.events]
         cursor = page.next_cursor
@@ -79,13 +76,13 @@ def test_a_page_that_the_log_cut_short_goes_on_where_it_was_cut(views: Shown) ->
     first = views.store("a")
     views.show(rated("a"))
     found = places(views, "a")
-    page = history.history(found, [log_event(recorded(stored("a"), first))])
+    page = history.history(found, [recorded(stored("a"), first)])
     assert page.next_cursor == str(first)
 
 
 def test_what_was_erased_is_told_without_its_data(views: Shown) -> None:
     views.store("a")
-    page: History = history.history(places(views, "a"), [log_event(recorded(Erased(tag="memory.stored@2")))])
+    page: History = history.history(places(views, "a"), [recorded(Erased(tag="memory.stored@2"))])
     assert [(event.tag, event.data) for event in page.events] == [("memory.stored@2", None)]
 
 

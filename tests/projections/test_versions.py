@@ -37,6 +37,7 @@ from omegad.memory.events import (
     Upkept,
 )
 from omegad.session.events import CheckedRef, GitMerged
+from omegad.sharing.events import FactsReceived, KnownOrigin, ShareJoined, ShareLeft, ShareRenewed
 from omegad.storage.digest import digest
 from tests.builders import (
     START_US,
@@ -254,6 +255,15 @@ ALONE: dict[str, tuple[Event, ...]] = {
         stored("gone", "call 4711", event_type="reminder", referenced_at=1_767_225_600_000_000),
         memory_erased("gone"),
     ),
+    "owners": (
+        ShareJoined(team="shop", origin="home-1", person="Ada", machine="ada-laptop"),
+        FactsReceived(facts=(), origins=(KnownOrigin(origin="home-2", person="Grace", machine="desk"),)),
+        FactsReceived(facts=(), origins=(KnownOrigin(origin="home-2", person="Grace H.", machine="tower"),)),
+        ShareRenewed(team="shop", origin="home-3", before="home-1", seq=1, told_to=1),
+        ShareLeft(team="shop"),
+        ShareJoined(team="shop", origin="home-4", person="Ada L.", machine="ada-laptop"),
+        *GONE,
+    ),
     "coord_snapshots": (
         stored("e", "half of it is done", event_type="checkpoint"),
         stored("gone", "the door is open", event_type="checkpoint"),
@@ -288,6 +298,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "coord_tasks": (1, "5b251780a32791f63769ff3d7ec616da"),
     "coord_messages": (2, "105fdbfc4a54cc85a9814ee55af5646c"),
     "coord_intents": (2, "9b8eec6972892ff21f089370cebb5bdd"),
+    "owners": (1, "99f1a628e4b1ad181c09cf63804dd74e"),
     "coord_snapshots": (1, "d1dbed6b73e26f35ef78bbe36a345de5"),
 }
 

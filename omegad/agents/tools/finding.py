@@ -38,6 +38,7 @@ class Query(Arguments, frozen=True, kw_only=True):
     until: str | None = None
     mode: Literal["hybrid", "semantic", "keyword", "phrase"] = "hybrid"
     project: Project = None
+    person: Annotated[str | None, Meta(description="said by this one of the team")] = None
     settle: Settle = ()
 
 
@@ -85,6 +86,7 @@ async def _search(session: Session, given: Query, project: str | None) -> list[F
         until=given.until,
         mode=given.mode,
         project=project,
+        person=given.person,
         asked_in=session.session_id,
     )
     return [brief(result, session.project, score=round(result.score, 3)) for result in answer.results]

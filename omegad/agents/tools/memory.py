@@ -15,6 +15,7 @@ from omegad.agents.tools.tool import (
     bullets,
     in_full,
     line,
+    said_by,
     shown,
     without_empty,
 )
@@ -23,6 +24,7 @@ from omegad.memory.graph import SimilarAnswer
 from omegad.memory.history import History
 from omegad.memory.lifecycle import Rated
 from omegad.memory.reading import MemoryDetail
+from omegad.text.quoting import name
 
 RELATING = frozenset({"supersede", "link", "unlink", "settle"})
 
@@ -56,8 +58,15 @@ def alike(answer: SimilarAnswer, session: Session, _given: Memory) -> Reply:
 
 def lived(answer: History, _session: Session, _given: Memory) -> Reply:
     """Show the events of a memory's life."""
-    events = [{"position": one.position, "event": one.tag, "at": one.recorded_at} for one in answer.events]
-    text = "\n".join(f"{one['at']} {one['event']} (position {one['position']})" for one in events)
+    events = [
+        without_empty({"position": one.position, "event": one.tag, "at": one.recorded_at, "by": said_by(one)})
+        for one in answer.events
+    ]
+    by = [name(one["by"]) + ", " if "by" in one else "" for one in events]
+    text = "\n".join(
+        f"{one['at']} {one['event']} ({who}position {one['position']})"
+        for one, who in zip(events, by, strict=True)
+    )
     return Reply(text, {"events": events})
 
 
@@ -74,6 +83,9 @@ def whole(found: MemoryDetail, _session: Session, _given: Memory) -> Reply:
         "retrieval_count",
         "strength",
         "source",
+        "person",
+        "machine",
+        "agent",
         "referenced_date",
         "superseded_by",
         "contradicted_by",
@@ -88,9 +100,9 @@ def whole(found: MemoryDetail, _session: Session, _given: Memory) -> Reply:
         "content": found.content,
     }
     structured |= without_empty(
-        {name: fields[name] for name in names} | {"metadata": fields["metadata"], "edges": edges}
+        {one: fields[one] for one in names} | {"metadata": fields["metadata"], "edges": edges}
     )
-    told = ", ".join(f"{name} {shown(structured[name])}" for name in names if name in structured)
+    told = ", ".join(f"{one} {shown(structured[one])}" for one in names if one in structured)
     related = "".join(f"\n- {edge['direction']} {edge['type']} {edge['id']}" for edge in edges)
     head = f"{found.memory_id} [{found.event_type}, {found.created_at}; {told}]"
     return in_full(head, found.content, structured, related)

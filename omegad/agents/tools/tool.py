@@ -10,9 +10,10 @@ from msgspec import Meta
 
 from omegad.runtime.errors import Invalid
 from omegad.runtime.json_types import changed
-from omegad.text.quoting import fenced, inert, name, one_line
+from omegad.text.quoting import fenced, in_parentheses, inert, name, one_line
 
 LINE_CHARACTERS = 400
+BY_CHARACTERS = 80
 DAY_CHARACTERS = len("2026-01-31")
 NOTHING_SHOWN = "(nothing that can be shown)"  # of a content that is all marks that nobody sees
 
@@ -125,7 +126,7 @@ def without_empty(fields: Fields) -> Fields:
 # The methods' many kinds of memory
 def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  # noqa: ANN401
     """Return what is worth its tokens of a memory; its project where that is not *project*, its status
-    where it does not hold as it is.
+    where it does not hold as it is, and who said it where another home did.
     """
     fields: Fields = {
         "id": memory.memory_id,
@@ -137,17 +138,26 @@ def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  #
     status, other = getattr(memory, "status", "active"), getattr(memory, "project", None)
     fields["status"] = None if status == "active" else status
     fields["project"] = None if other == project else other
+    fields["by"] = said_by(memory) if getattr(memory, "elsewhere", False) else None
     fields["contradicted_by"] = getattr(memory, "contradicted_by", None)
     fields["conflict"] = line(getattr(memory, "conflict", None) or "")
     return without_empty(fields)
+
+
+# The methods' many kinds of memory, and the events of their lives
+def said_by(said: Any) -> str | None:  # noqa: ANN401
+    """Return who said something, and on which machine; None where nobody is named."""
+    person, machine = getattr(said, "person", None), getattr(said, "machine", None)
+    return f"{person}, {machine}" if person else None
 
 
 def bullets(briefs: Iterable[Fields]) -> str:
     """Write briefs as a list, one line each, and one more where another memory is in conflict with it."""
     lines = list[str]()
     for one in briefs:
-        marks = (shown(value) for key, value in one.items() if key not in {"id", "text", "conflict"})
-        lines.append(f"- {one['id']} [{', '.join(marks)}] {one['text']}")
+        marks = (shown(value) for key, value in one.items() if key not in {"id", "text", "conflict", "by"})
+        by = f" {in_parentheses(one['by'], BY_CHARACTERS)}" if "by" in one else ""
+        lines.append(f"- {one['id']} [{', '.join(marks)}] {one['text']}{by}")
         if "conflict" in one:
             lines.append(f"  in conflict with {one['contradicted_by']}, {one['conflict']}")
     return "\n".join(lines)

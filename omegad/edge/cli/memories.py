@@ -84,8 +84,9 @@ def query(arguments: Namespace, instance: Instance) -> None:
             [_explained(result) for result in answer["results"]],
         )
     else:
+        has_people = any("person" in result for result in answer["results"])
         write_table(
-            ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT"),
+            ("SCORE", "ID", "TYPE", "STORED", "PROJECT", *(["BY"] * has_people), "CONTENT"),
             [
                 (
                     in_words(result["score"]),
@@ -93,6 +94,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
                     result["event_type"],
                     moment(result["created_at"]),
                     result["project"] or "-",
+                    *([_by(result)] * has_people),
                     result["content"],
                 )
                 for result in answer["results"]
@@ -112,6 +114,11 @@ def query(arguments: Namespace, instance: Instance) -> None:
     warn_if_stale(answer)
 
 
+def _by(said: Answer, *others: str) -> str:
+    """Write who said something, and on which machine; and what else is known of that."""
+    return ", ".join(filter(None, (said.get("person"), said.get("machine"), *others))) or "-"
+
+
 def _explained(result: Answer) -> tuple[object, ...]:
     why = result["explanation"]
     stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
@@ -129,7 +136,7 @@ def _explained(result: Answer) -> tuple[object, ...]:
 @answered
 def get(memory: Answer, _arguments: Namespace) -> None:
     """Show one memory."""
-    unshown = {"content", "edges", "position", "stale_by", "metadata", *LISTS}
+    unshown = {"elsewhere", "content", "edges", "position", "stale_by", "metadata", *LISTS}
     fields = [(name, value) for name, value in memory.items() if name not in unshown and value is not False]
     fields += [(name, ", ".join(memory[name])) for name in LISTS]
     if memory["metadata"]:
@@ -171,8 +178,9 @@ def traverse(answer: Answer, _arguments: Namespace) -> None:
 @answered
 def timeline(answer: Answer, _arguments: Namespace) -> None:
     """Show the memories of the last days."""
+    has_people = any(memory["person"] for day in answer["days"] for memory in day["memories"])
     write_table(
-        ("DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"),
+        ("DAY", "TIME", "ID", "TYPE", "PROJECT", *(["BY"] * has_people), "CONTENT"),
         [
             (
                 day["day"],
@@ -180,6 +188,7 @@ def timeline(answer: Answer, _arguments: Namespace) -> None:
                 memory["memory_id"],
                 memory["event_type"],
                 memory["project"] or "-",
+                *([_by(memory)] * has_people),
                 memory["content"],
             )
             for day in answer["days"]
@@ -201,7 +210,7 @@ def history(answer: Answer, arguments: Namespace) -> None:
                 event["position"],
                 moment(event["occurred_at"]),
                 event["tag"].partition("@")[0],
-                event["client"] or event["session_id"] or "-",
+                _by(event, event["client"] or event["session_id"] or ""),
                 _data(event["data"], arguments.memory_id),
             )
             for event in answer["events"]

@@ -70,8 +70,15 @@ def again(arguments: Namespace, instance: Instance) -> int:
 
 def rows_of(shown: Table, answer: Answer) -> tuple[list[str], list[list[str]]]:
     """Return the headings of a table, and the cells of its rows."""
-    rows = [[_CELLS.vformat(cell, (), one) or "-" for _, cell in shown.columns] for one in answer[shown.of]]
-    return [heading for heading, _ in shown.columns], rows
+    cells = [[_CELLS.vformat(cell, (), one) for _, cell in shown.columns] for one in answer[shown.of]]
+    told = [
+        place
+        for place, (heading, _) in enumerate(shown.columns)
+        if heading not in shown.seldom or any(row[place] for row in cells)
+    ]
+    return [shown.columns[place][0] for place in told], [
+        [row[place] or "-" for place in told] for row in cells
+    ]
 
 
 class _Cells(Formatter):

@@ -10,6 +10,7 @@ from msgspec import Meta
 from omegad.index.filters import Filters, where
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
+from omegad.memory import owner
 from omegad.memory.events import MemoryDeleted
 from omegad.memory.state import known
 from omegad.requests.command import Acknowledged, Command, Name, Reason
@@ -233,7 +234,7 @@ METHODS = (
     QueryMethod(
         params=StaleMemories,
         answer=StaleAnswer,
-        views=("memories",),
+        views=("memories", owner.VIEW),
         read=stale,
         turn=Turn.LONG,
         tool=AgentTool("omega_reflect stale", by="upkeep.stale"),
@@ -241,7 +242,7 @@ METHODS = (
     QueryMethod(
         params=JunkMemories,
         answer=JunkAnswer,
-        views=("memories", "retrievals"),
+        views=("memories", "retrievals", owner.VIEW),
         read=junk,
         turn=Turn.LONG,
         verb=Verb(
