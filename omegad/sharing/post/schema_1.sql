@@ -3,6 +3,7 @@
 -- Logins read by row-level security, which looks at who is a member at every statement, and write by functions
 -- alone. The functions run as omegad_owner, whom the same policies bind (FORCE), to the teams of the session's
 -- login. A team is a number in every table but its own, since the bounds of partitions can be read by any login.
+-- Names are compared byte by byte, which is the same on every server, and quick.
 
 CREATE TABLE omegad.schema_version (
     version    integer PRIMARY KEY,
@@ -19,7 +20,7 @@ CREATE TABLE omegad.teams (
 
 CREATE TABLE omegad.members (
     team      integer NOT NULL REFERENCES omegad.teams,
-    login     text NOT NULL,
+    login     text COLLATE "C" NOT NULL,
     person    text NOT NULL CHECK (length(person) BETWEEN 1 AND 100),
     is_admin  boolean NOT NULL DEFAULT false,
     joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -29,8 +30,8 @@ CREATE TABLE omegad.members (
 
 CREATE TABLE omegad.origins (
     team          integer NOT NULL,
-    origin        text NOT NULL CHECK (length(origin) BETWEEN 1 AND 100),
-    login         text NOT NULL,
+    origin        text COLLATE "C" NOT NULL CHECK (length(origin) BETWEEN 1 AND 100),
+    login         text COLLATE "C" NOT NULL,
     machine       text NOT NULL CHECK (length(machine) BETWEEN 1 AND 200),
     head          bigint NOT NULL DEFAULT 0,
     head_chain    bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex'),
@@ -45,14 +46,14 @@ CREATE TABLE omegad.origins (
 
 CREATE TABLE omegad.facts (
     team      integer NOT NULL,
-    origin    text NOT NULL,
+    origin    text COLLATE "C" NOT NULL,
     seq       bigint NOT NULL,
     hlc       bigint NOT NULL,
     "position" bigint NOT NULL,
     pushed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     event_id  text NOT NULL CHECK (length(event_id) <= 100),
     tag       text NOT NULL CHECK (length(tag) <= 100),
-    subject   text NOT NULL CHECK (length(subject) <= 200),
+    subject   text COLLATE "C" NOT NULL CHECK (length(subject) <= 200),
     envelope  bytea NOT NULL CHECK (octet_length(envelope) <= 16384),  -- what is hashed; has the hash of the body
     chain     bytea NOT NULL CHECK (octet_length(chain) = 32),
     salt      bytea CHECK (octet_length(salt) = 16),
@@ -64,8 +65,8 @@ CREATE INDEX facts_by_subject ON omegad.facts (team, subject);
 
 CREATE TABLE omegad.erased (
     team      integer NOT NULL,
-    subject   text NOT NULL,
-    origin    text NOT NULL,
+    subject   text COLLATE "C" NOT NULL,
+    origin    text COLLATE "C" NOT NULL,
     seq       bigint NOT NULL,
     erased_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (team, subject)
@@ -73,8 +74,8 @@ CREATE TABLE omegad.erased (
 
 CREATE TABLE omegad.cursors (
     team   integer NOT NULL,
-    reader text NOT NULL,  -- an origin, which has pulled the facts of another up to this one
-    origin text NOT NULL,
+    reader text COLLATE "C" NOT NULL,  -- an origin, which has pulled the facts of another up to this one
+    origin text COLLATE "C" NOT NULL,
     seq    bigint NOT NULL,
     PRIMARY KEY (team, reader, origin)
 );
