@@ -79,8 +79,8 @@ class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory as it stands. Times are RFC 3339, UTC.
 
-    `person`, `machine` and `agent` say who stored it, where this home is in a team or another home told of it;
-    `elsewhere` says that one did.
+    `person`, `machine` and `agent` say who stored it, where this home is in a team or another home told of
+    it; `elsewhere` says that one did.
     """
 
     memory_id: str

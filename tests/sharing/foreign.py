@@ -1,14 +1,15 @@
 """Another home of the team, as this one hears of it: what it tells, without a post between."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from omegad.log.codec import tag_of
+from omegad.log.decision import Proposal
 from omegad.log.event import Event
-from omegad.requests.method import RequestContext
 from omegad.sharing.events import KnownOrigin
 from omegad.sharing.fact import Fact
-from omegad.sharing.incoming import Heard, ReceiveFacts
+from omegad.sharing.incoming import Heard, ReceiveFacts, receive
 from omegad.sharing.outgoing import AGENT
 from tests.builders import Served, stored
 
@@ -35,7 +36,7 @@ class ForeignHome:
 
     async def hears(self, heard: Sequence[Heard]) -> None:
         facts = ReceiveFacts(team=TEAM, facts=tuple(heard), origins=(self.known,))
-        await self._it.daemon.exchange._execute(facts, RequestContext(client=AGENT))
+        await self._it.daemon.services.log.append(Proposal(decide=partial(receive, facts), client=AGENT))
 
     async def stores(self, memory_id: str, content: str, *, project: str = "shop", **changes: Any) -> str:
         """Let this home receive a memory; return its id."""

@@ -40,7 +40,7 @@ class Posted:
         """Make a database out of the template."""
         name = f"post_{secrets.token_hex(6)}"
         with psycopg.connect(**server.admin("postgres").parameters(), autocommit=True) as connection:  # type: ignore[arg-type]
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return cls(server, name)
 
     def member(self, person: str, *, team: str = TEAM, is_admin: bool = False) -> Address:

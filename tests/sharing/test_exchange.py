@@ -1,6 +1,5 @@
 """Homes and their post, as it goes by itself: what wakes them, and what keeps them from each other."""
 
-import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +11,6 @@ import anyio
 import pytest
 
 from omegad.catalog.events import CODEC
-from omegad.log.event import Event
 from omegad.runtime.errors import Unavailable
 from omegad.sharing import exchange
 from omegad.sharing.events import ShareLeft
@@ -143,7 +141,7 @@ async def test_a_server_that_ends_in_the_middle_keeps_nobody_waiting_and_loses_n
             await grace.join(TEAM, "Grace", "shop")
             await store(ada, "said before it ended")
             await in_time(lambda: holds(grace, "before it ended"))
-            await anyio.to_thread.run_sync(partial(server.stop, signal.SIGKILL))
+            await anyio.to_thread.run_sync(server.kill)
             for number in range(20):
                 await store(ada, f"said number {number} while it was gone, of {number * 7919}")
             await until(lambda: ada.exchange.trouble)
@@ -230,7 +228,7 @@ async def test_a_home_that_was_copied_or_restored_goes_on_under_another_name(
 
 
 async def test_what_a_member_sends_that_no_home_tells_is_refused_and_keeps_nobody_waiting(
-    posted: Posted, homes: tuple[Home, Home]
+    homes: tuple[Home, Home],
 ) -> None:
     """A member's login may push what its holder likes; only memories' own events are merged, as what they
     say that they are about, and within bounds.
@@ -243,7 +241,7 @@ async def test_what_a_member_sends_that_no_home_tells_is_refused_and_keeps_nobod
         mine = await store(ada, "the ledger is kept in cents")
         await ada.meet()
         await grace.meet()
-        bodies: list[tuple[str, str, Event | bytes]] = [
+        bodies: list[tuple[str, str, Any]] = [
             ("share.left@1", mine, ShareLeft(team=TEAM)),
             ("payload.erased@1", mine, erased(1, 2, 3)),
             ("memory.edited@1", "mem-another", edited(mine, "the ledger is kept in the attic")),

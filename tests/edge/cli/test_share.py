@@ -408,7 +408,7 @@ def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
         ann.store(TOLD, event_type="decision", project="shop")
         ann("share", "choose", "shop")
         waited_for(lambda: standing(ann)["told"] == 1)
-        server.stop()
+        server.kill()
         waited_for(lambda: "cannot be reached" in (standing(ann)["trouble"] or ""))
         ann.store("Billing is deployed on Tuesdays", event_type="decision", project="shop")
         said = ann("share", "status")
@@ -427,7 +427,7 @@ def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
         server.start()
         assert "in touch with crew; waits: nothing" in ann("share", "now").stdout
         assert standing(ann)["told"] == 2
-        server.stop()
+        server.kill()
         told = ann("share", "leave")
         assert "the team still sees this home among its own" in told.stderr
         assert not ann.paths.share.exists()
