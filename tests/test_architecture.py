@@ -150,6 +150,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/operations/replaying.py": (
         "what a model fails on, which raises bare Exceptions, is found by its words"
     ),
+    "omegad/sharing/exchange.py": "whatever keeps this home from its team, it is waited out and told",
     "omegad/reactions/runner.py": (
         "what a reaction fails on is set aside, and the next event is another matter"
     ),
