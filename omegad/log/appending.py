@@ -205,9 +205,7 @@ class _Append:
             erasure.replace(self._connection, erased.remnants)
             erasure.clean_answers(self._connection, erased)
             erasure.clean_set_aside(self._connection, erased)
-            if erased.has_names or not self._vocabulary.inline.patch(
-                self._connection, [(one.before, one.after) for one in erased.remnants]
-            ):
+            if erased.has_names or not self._vocabulary.inline.patch(self._connection, erased.remnants):
                 self.is_state_stale = True
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:

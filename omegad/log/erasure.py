@@ -12,7 +12,7 @@ import msgspec
 
 from omegad.log import chain
 from omegad.log.codec import Codec
-from omegad.log.event import END, Event, FreeText, MadeDigest, Position, RecordedEvent
+from omegad.log.event import END, Event, FreeText, MadeDigest, Position, RecordedEvent, Unknown
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 
@@ -21,6 +21,8 @@ CURSOR = "erasing"
 the home.
 """
 UNDER_WAY, DONE = 1, 0
+
+ANSWERS_AT_ONCE = 100
 
 SearchTerms = tuple[tuple[str, ...], ...]
 
@@ -41,21 +43,40 @@ class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
     remains: tuple[MadeDigest, ...] = ()
 
 
-class Remnant(msgspec.Struct, frozen=True):
-    """What is to stand in place of a payload: its salt and body, None where nothing is; and the event
-    before and after, None where unreadable.
+class Remnant(msgspec.Struct, frozen=True, gc=False):
+    """What is to stand in place of a payload: its salt and body, None where nothing is.
+
+    The event, of the class `kind`, is held as JSON, and its place as msgpack: an erasure may take out
+    thousands, each of which would be dozens of objects.
     """
 
     position: Position
     salt: bytes
     body: bytes | None
-    before: RecordedEvent
-    after: RecordedEvent | None
+    kind: type[Event] | type[Unknown]
+    place: bytes
+    event: bytes
+    is_renamed: bool = False
+    """Whether what the event is about goes by another name afterwards."""
 
     @property
     def hash(self) -> str:
         """Its hash as `PayloadErased.remains` has it."""
         return "" if self.body is None else chain.payload_hash(self.salt, self.body).hex()
+
+    @property
+    def before(self) -> RecordedEvent:
+        """The event as it was."""
+        return self._recorded(msgspec.json.decode(self.event, type=self.kind))
+
+    @property
+    def after(self) -> RecordedEvent | None:
+        """What remains of it, None where that is unreadable."""
+        return None if self.body is None else self._recorded(msgspec.json.decode(self.body, type=self.kind))
+
+    def _recorded(self, event: Event | Unknown) -> RecordedEvent:
+        recorded: RecordedEvent = RecordedEvent(*msgspec.msgpack.decode(self.place), event)  # type: ignore[call-arg]
+        return recorded
 
 
 class Erasure(msgspec.Struct, frozen=True):
@@ -82,13 +103,19 @@ class CameSince(Refused):
 
 
 def remnant(recorded: RecordedEvent, event: Event | None, codec: Codec) -> Remnant:
-    """Return what remains of *recorded*: *event*, or nothing where that is None."""
-    body, after = (
-        (None, None)
-        if event is None
-        else (codec.encode(event), msgspec.structs.replace(recorded, event=event))
+    """Return what remains of *recorded*, an event or what is unknown: *event*, or nothing where that is
+    None.
+    """
+    *place, was = msgspec.structs.astuple(recorded)
+    return Remnant(
+        position=recorded.position,
+        salt=secrets.token_bytes(chain.SALT_BYTES),
+        body=None if event is None else codec.encode(event),
+        kind=type(was),
+        place=msgspec.msgpack.encode(place),
+        event=msgspec.json.encode(was),
+        is_renamed=event is not None and getattr(was, "entity_id", None) != getattr(event, "entity_id", None),
     )
-    return Remnant(recorded.position, secrets.token_bytes(chain.SALT_BYTES), body, recorded, after)
 
 
 def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
@@ -116,22 +143,26 @@ def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
     columns = ("answer", "request_id", "client")
     terms = erasure.answer_terms
+    held = " OR ".join(_has(column, terms) for column in columns)
     sql = (
-        "SELECT client, request_id, answer FROM requests WHERE"
-        f" {' OR '.join(_has(column, terms) for column in columns)}"
+        f"SELECT client, request_id, answer FROM requests WHERE ({held}) AND (client, request_id) > (?, ?)"
+        " ORDER BY client, request_id LIMIT ?"
     )
-    for client, request_id, answer in connection.execute(sql, len(columns) * sum(terms, ())).fetchall():
-        clean = (
-            erasure.clean(client),
-            erasure.clean(request_id),
-            msgspec.json.encode(erasure.clean_answer(msgspec.json.decode(answer))).decode(),
-        )
-        if clean != (client, request_id, answer):
-            sql = (
-                "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ? AND"
-                " request_id = ?"
+    values, last = len(columns) * sum(terms, ()), ("", "")
+    while rows := connection.execute(sql, (*values, *last, ANSWERS_AT_ONCE)).fetchall():
+        for client, request_id, answer in rows:
+            clean = (
+                erasure.clean(client),
+                erasure.clean(request_id),
+                msgspec.json.encode(erasure.clean_answer(msgspec.json.decode(answer))).decode(),
             )
-            connection.execute(sql, (*clean, client, request_id))
+            if clean != (client, request_id, answer):
+                change = (
+                    "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ?"
+                    " AND request_id = ?"
+                )
+                connection.execute(change, (*clean, client, request_id))
+        last = rows[-1][:2]
 
 
 def candidates(

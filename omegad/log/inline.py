@@ -17,6 +17,7 @@ import msgspec
 from omegad.log import patching, reading
 from omegad.log.checkpoint import Checkpoint, create, drop
 from omegad.log.codec import Codec
+from omegad.log.erasure import Remnant
 from omegad.log.event import Erased, Event, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.folding import Fold
 from omegad.log.projection import Projection
@@ -26,7 +27,7 @@ from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
-CATCH_UP_EVENTS = 2_000
+CATCH_UP_EVENTS = 500
 
 
 class ProjectionFailed(Unavailable):
@@ -98,9 +99,9 @@ class Inline:
         """Return the tags of *codec* whose events concern no projection."""
         return [tag for tag, kind in codec.kinds.items() if kind not in self._by_event]
 
-    def patch(self, connection: Connection, erased: patching.Pairs) -> bool:
+    def patch(self, connection: Connection, erased: Sequence[Remnant]) -> bool:
         """Change the rows that show events, in the transaction that is open, to what they would be had each
-        been the second of its pair.
+        been what remains of it.
 
         Return whether that could be done; else they have to be made anew.
         """

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from omegad.log.erasure import Remnant
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Projection
 from omegad.storage.driver import Connection, sqlite
@@ -16,11 +17,10 @@ from omegad.storage.driver import Connection, sqlite
 CHARACTERS_MIN = 12
 """Shorter texts may stand in a table for something else."""
 
-Pairs = Sequence[tuple[RecordedEvent, RecordedEvent | None]]
-"""Events as they were, each with what remains of it, None for nothing."""
 
-
-def patch(connection: Connection, tables: Iterable[str], projection: Projection, erased: Pairs) -> bool:
+def patch(
+    connection: Connection, tables: Iterable[str], projection: Projection, erased: Sequence[Remnant]
+) -> bool:
     """Change *tables*, those of *projection*, in the transaction that is open, to what they would be had each
     event been what remains of it. One with `ERASED_BY` takes that out itself, as it shows these events.
 
@@ -28,14 +28,14 @@ def patch(connection: Connection, tables: Iterable[str], projection: Projection,
     """
     texts: dict[str, str | None] = {}
     times = Counter[str]()
-    for before, after in erased:
-        if not isinstance(before.event, projection.EVENTS) or hasattr(projection, "ERASED_BY"):
+    for one in () if hasattr(projection, "ERASED_BY") else erased:
+        if not issubclass(one.kind, projection.EVENTS):
             continue
-        found = None if after is None else _changes(projection, before, after)
-        if found is None or any(texts.get(one, other) != other for one, other in found):
+        found = None if (after := one.after) is None else _changes(projection, one.before, after)
+        if found is None or any(texts.get(old, new) != new for old, new in found):
             return False
         texts |= found
-        times.update(one for one, _ in found)
+        times.update(old for old, _ in found)
     # A text that stands there more often is that of another event, too, which says it still.
     return not texts or (
         all(_change(connection, table, texts, times) for table in tables) and min(times.values()) >= 0

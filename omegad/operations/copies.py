@@ -4,7 +4,7 @@ omegad itself made of these.
 
 import re
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Container, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Container, Iterable, Iterator, Sequence
 
 import anyio.to_thread
 import msgspec
@@ -103,50 +103,35 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_names(self) -> bool:
         """Whether names of memories go, by which they are found, or cannot be told from what goes."""
-        pairs = [(one.before.event, one.after.event) for one in self.remnants if one.after is not None]
-        return self.is_name or (
-            self.sought.is_phrase
-            and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
-        )
+        return self.is_name or (self.sought.is_phrase and any(one.is_renamed for one in self.remnants))
 
     @property
     def text_hashes(self) -> set[str]:
         """Under which the cache may have vectors of what is erased: those that events name, and those of
         every wording, named or not.
         """
-        named = {
-            digest
-            for one in self.remnants
-            if isinstance(one.before.event, MemoryEmbedded)
-            for digest in one.before.event.text_hashes
-        }
-        said = (
-            passage
-            for one in self.remnants
-            for text in _contents(one.before.event)
-            for passage in passages(text)
-        )
-        return named | set(map(text_hash, said))
+        found = set[str]()
+        for one in self.remnants:
+            if issubclass(one.kind, (MemoryEmbedded, *SAID)):
+                event = one.before.event
+                found.update(event.text_hashes if isinstance(event, MemoryEmbedded) else ())
+                found.update(text_hash(part) for text in _contents(event) for part in passages(text))
+        return found
 
     @property
-    def copies(self) -> list[Copy]:
+    def copies(self) -> Iterator[Copy]:
         """The events that hold it, as they are told."""
         own = (*SAID, MemoryEmbedded)
-        return [
-            Copy(
+        for one in self.remnants:
+            was = one.before
+            is_own = isinstance(was.event, own) and was.event.memory_id in self.sought.memory_ids
+            yield Copy(
                 position=one.position,
-                tag=one.before.tag,
-                session_id=one.before.session_id,
-                occurred_at=rfc3339(one.before.occurred_at),
-                loses=(
-                    "text"
-                    if one.body is None
-                    or (isinstance(one.before.event, own) and one.before.event.memory_id in self.memory_ids)
-                    else "copy"
-                ),
+                tag=was.tag,
+                session_id=was.session_id,
+                occurred_at=rfc3339(was.occurred_at),
+                loses="text" if one.body is None or is_own else "copy",
             )
-            for one in self.remnants
-        ]
 
     @property
     def answer_terms(self) -> SearchTerms:
@@ -348,12 +333,14 @@ async def _made_again(
     return found
 
 
-def _made_of(one: Remnant, made: Container[str]) -> list[tuple[str, str]]:
+def _made_of(one: Remnant, made: Collection[str]) -> list[tuple[str, str]]:
     """Return what an event had one of the summaries *made* again say, and what it has it say now."""
-    before, after = one.before.event, None if one.after is None else one.after.event
-    if not isinstance(before, SAID) or before.memory_id not in made or not isinstance(after, SAID):
+    if not made or one.body is None or not issubclass(one.kind, SAID):
         return []
-    return list(zip(_contents(before), _contents(after), strict=False))
+    before, after = one.before.event, one.after
+    if after is None or not isinstance(before, SAID) or before.memory_id not in made:
+        return []
+    return list(zip(_contents(before), _contents(after.event), strict=False))
 
 
 def _contents(event: object) -> list[str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -345,7 +346,6 @@ class Erasing:
         checkpoints = services.views.driver.checkpoints
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
-        pairs = [(one.before, one.after) for one in found.remnants]
         unlike, failures = list[str](), list[OmegadError]()
 
         async def to_its_end(
@@ -358,7 +358,8 @@ class Erasing:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
-                to_its_end, self._paused_views.take_out(pairs, pieces, has_names=found.has_names)
+                to_its_end,
+                self._paused_views.take_out(found.remnants, pieces, has_names=found.has_names),
             )
             tasks.start_soon(to_its_end, self._wipe_log(pieces))
             tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
@@ -398,7 +399,7 @@ class Erasing:
             position=position,
             wordings=list(wordings.texts) if request.dry_run and request.text is None else [],
             whole_values_only=wordings.short,
-            copies=found.copies[:COPIES_TOLD],
+            copies=[*islice(found.copies, COPIES_TOLD)],
             copy_count=len(found.remnants),
             memories=list(found.affected),
             left=await anyio.to_thread.run_sync(look),

@@ -151,7 +151,10 @@ class Scrubbed:
         self._present: set[str] = (
             set()
         )  # memories whose present wording, as the log goes on, holds a copy: so do their vectors
+        self.positions: list[Position] = []
+        """Where something is taken out."""
         self.remnants: list[Remnant] = []
+        """What remains there; none where the summaries are to be found out, of which that is made."""
         self.memory_ids: set[str] = set()
         """Memories, other than those that are erased, that hold it, or did."""
         self.least: dict[str, int] = {}
@@ -162,11 +165,6 @@ class Scrubbed:
         """The reports whose digest went with a part of what they said."""
         self.edited: set[str] = set()
         """Those of them that say, as the log goes on, what somebody had them say."""
-
-    @property
-    def positions(self) -> list[Position]:
-        """Where something is taken out."""
-        return [one.position for one in self.remnants]
 
     def take(self, recorded: RecordedEvent) -> None:
         """Take it out of an event; those must be given in their order."""
@@ -182,8 +180,10 @@ class Scrubbed:
                 clean = self._clean(event, recorded)
                 is_held = clean != event
         if is_held:
-            self.remnants.append(remnant(recorded, clean, self._codec))
+            self.positions.append(recorded.position)
             self._holding.add(recorded.position)
+            if self._again is not None:
+                self.remnants.append(remnant(recorded, clean, self._codec))
 
     def _clean(self, event: Event, recorded: RecordedEvent) -> Event | None:
         sought = self.sought

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import anyio
 
-from omegad.log.patching import Pairs, patch
+from omegad.log.erasure import Remnant
+from omegad.log.patching import patch
 from omegad.log.projection import Projection
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
@@ -43,7 +44,9 @@ class PausedViews:
         await self._views.rebuild((name,), lambda _done, _total: None)
         generation.remove_previous(self._views.file)
 
-    async def take_out(self, erased: Pairs, pieces: Sequence[bytes], *, has_names: bool) -> list[str]:
+    async def take_out(
+        self, erased: Sequence[Remnant], pieces: Sequence[bytes], *, has_names: bool
+    ) -> list[str]:
         """Bring the views to what a replay says since events were *erased*, which they show; return those
         that have to be built again instead.
 
@@ -70,6 +73,6 @@ class PausedViews:
         alone = [
             one.NAME
             for one in self._projections
-            if has_names and any(isinstance(before.event, one.EVENTS) for before, _ in erased)
+            if has_names and any(issubclass(remnant.kind, one.EVENTS) for remnant in erased)
         ]
         return [*dict.fromkeys((*unlike, *alone))]
