@@ -16,8 +16,8 @@ LINE_CHARACTERS = 180
 
 
 class Line(NamedTuple):
-    """Something to be told, and what it is of: a memory's id, a file, or nothing; and who said it, where it is
-    another home's.
+    """Something to be told, and what it is of: a memory's id, a file, or nothing; and who said it, where that
+    was another home's.
     """
 
     source: str
