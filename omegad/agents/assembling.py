@@ -2,11 +2,13 @@
 is room for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from omegad.memory.owner import elsewhere
 from omegad.session.events import How
-from omegad.text.quoting import one_line
+from omegad.storage.driver import Connection
+from omegad.text.quoting import BY_CHARACTERS, in_parentheses, one_line
 
 BYTES_OF_A_TOKEN = 4
 """Of English text a token has four bytes or more: what is counted so is seldom too little."""
@@ -14,10 +16,24 @@ LINE_CHARACTERS = 180
 
 
 class Line(NamedTuple):
-    """Something to be told, and what it is of: a memory's id, a file, or nothing."""
+    """Something to be told, and what it is of: a memory's id, a file, or nothing; and who said it, where that
+    was another home's.
+    """
 
     source: str
     text: str
+    by: str = ""
+
+    @property
+    def after(self) -> str:
+        """What stands after its text."""
+        return f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
+
+
+def signed(connection: Connection, lines: Sequence[Line]) -> list[Line]:
+    """Return lines of memories with who said those that another home stored."""
+    found = elsewhere(connection, [line.source for line in lines])
+    return [line._replace(by=found[line.source]) if line.source in found else line for line in lines]
 
 
 Tell = Callable[[Line, int], str]
@@ -29,7 +45,7 @@ def bullet(characters: int = LINE_CHARACTERS) -> Tell:
 
     def tell(line: Line, _room: int = 0) -> str:
         which = f"{line.source}: " if line.source else ""
-        return f"- {which}{one_line(line.text, characters)}"
+        return f"- {which}{one_line(line.text, characters)}{line.after}"
 
     return tell
 

@@ -10,11 +10,21 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta
 
 from omegad.agents import hook_arrivals
-from omegad.agents.assembling import BYTES_OF_A_TOKEN, LINE_CHARACTERS, Line, Part, Section, bullet, fit
+from omegad.agents.assembling import (
+    BYTES_OF_A_TOKEN,
+    LINE_CHARACTERS,
+    Line,
+    Part,
+    Section,
+    bullet,
+    fit,
+    signed,
+)
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.index.active import active
 from omegad.knowledge import theses
 from omegad.log.projection import to_json
+from omegad.memory import owner
 from omegad.person import identity, reminder
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import One, Query, ViewAnswer
@@ -27,7 +37,7 @@ from omegad.session.story import LEARNED_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name
 
-VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity")
+VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", owner.VIEW)
 
 REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
@@ -110,7 +120,8 @@ AND (m.rating < 0 OR m.contradicted_by IS NOT NULL OR m.last_accessed <= i.creat
 """
 _DEAD = f"""
 SELECT m.node_id, {_FEW}, count(*) OVER () FROM memories AS m
-WHERE {active()} AND {{here}} AND m.access_count = 0 AND m.said_us < :dead_before
+WHERE {active()} AND {{here}} AND NOT {owner.is_elsewhere("m.node_id")}
+  AND m.access_count = 0 AND m.said_us < :dead_before
   AND m.event_type != 'reminder' AND {_NO_THESIS}
 AND coalesce(m.source, '') NOT IN (:habit_by, :reflected_by)
   AND m.node_id NOT IN (SELECT value FROM json_each(:shown))
@@ -208,7 +219,7 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     room = query.budget_tokens * BYTES_OF_A_TOKEN - len(
         wrapped("What is remembered", query.project, "").encode()
     )
-    sections = [*main, *review]
+    sections = [one._replace(lines=signed(connection, one.lines)) for one in (*main, *review)]
     parts: dict[int, Part] = {}
     for place in sorted(range(len(sections)), key=lambda place: sections[place].turn):
         if part := fit(sections[place], room, gap="\n", is_in_order=True):

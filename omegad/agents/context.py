@@ -13,7 +13,8 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit
+from omegad import index
+from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit, signed
 from omegad.index.active import active
 from omegad.index.vector_index import VectorIndex
 from omegad.log.projection import to_json
@@ -31,7 +32,7 @@ from omegad.text.quoting import inert, one_line
 
 Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
 
-VIEWS = ("identity", "memories", "edges", "vectors", "fulltext", "sessions", "audit", "conversations")
+VIEWS = ("identity", "edges", "audit", "conversations", *index.VIEWS)
 TITLES: dict[Tier, str] = {
     "L6": "Identity",
     "L1": "Now",
@@ -152,7 +153,7 @@ def assemble(
         lines = _lines(connection, tier, values, found)
         if tier in ("L4", "L3"):
             lines = [line for line in lines if line.source not in shown]
-        section = Section(TITLES[tier], lines, tell=partial(_row, tier))
+        section = Section(TITLES[tier], signed(connection, lines), tell=partial(_row, tier))
         most = min(left, int(share * budget_tokens * BYTES_OF_A_TOKEN))
         if part := fit(section, most, gap=_GAP, is_in_order=False):
             tokens = -(-len(f"{section.title}:\n{part.text}{_GAP}".encode()) // BYTES_OF_A_TOKEN)
@@ -205,7 +206,7 @@ def _row(tier: Tier, line: Line, room: int) -> str:
     """
     if tier == "L6":
         return _cut(inert(line.text), room)
-    text = _cut(one_line(line.text, LINE_BYTES), LINE_BYTES)
+    text = _cut(one_line(line.text, LINE_BYTES), LINE_BYTES) + line.after
     return f"- {text}" if tier in ("L1", "L5") else f"- {line.source}: {text}"
 
 

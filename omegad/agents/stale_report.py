@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from omegad.agents import briefing
+from omegad.memory import owner
 from omegad.memory.lifecycle import DeleteMemory
 from omegad.memory.store import StoreMemory
 from omegad.memory.upkeep import review
@@ -12,7 +13,7 @@ from omegad.requests.command import Command
 NAME = "reflect_stale"
 VERSION = 1
 EVERY = 7 * 86_400
-VIEWS = ("memories",)
+VIEWS = ("memories", owner.VIEW)
 EACH = 10  # of a project, of which a briefing shows the first that are still so
 
 

@@ -17,6 +17,7 @@ from omegad.knowledge.events import FindingDismissed
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.log.projection import to_json
+from omegad.memory import owner
 from omegad.memory.reading import known_types
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import EPISODIC_TYPES, MemoryTypes
@@ -41,7 +42,10 @@ Rule = Literal[
     "strength",
 ]
 
-VIEWS = ("memories", "edges", "retrievals", "theses", "feedback", "conversations", "dismissals")
+VIEWS = (
+    *("memories", "edges", "retrievals", "theses", "feedback", "conversations", "dismissals"),
+    owner.VIEW,
+)
 
 DAY_US = 86_400_000_000
 ORPHAN_US, STALE_US, RECENT_US, WEEK_US = 30 * DAY_US, 60 * DAY_US, 30 * DAY_US, 7 * DAY_US
@@ -73,8 +77,10 @@ _KNOWN = (
     f"{active()} AND m.event_type NOT IN (SELECT value FROM json_each(:unlinted)) AND"
     f" {_OF_PROJECT.format('m')}"
 )
+# What others said they put in order themselves.
+_OWN = f"{_KNOWN} AND NOT {owner.is_elsewhere('m.node_id')}"
 _ORPHANS = f"""
-SELECT m.node_id FROM memories AS m WHERE {_KNOWN} AND m.said_us < :now_us - {ORPHAN_US}
+SELECT m.node_id FROM memories AS m WHERE {_OWN} AND m.said_us < :now_us - {ORPHAN_US}
   AND m.access_count = 0 AND m.rating = 0
 AND NOT EXISTS (SELECT 1 FROM edges WHERE source_id = m.node_id)
   AND NOT EXISTS (SELECT 1 FROM edges WHERE target_id = m.node_id)
@@ -83,7 +89,7 @@ AND NOT EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id)
 """
 _STALE = f"""
 SELECT m.node_id FROM memories AS m
-WHERE {_KNOWN} AND m.event_type IN ('decision', 'lesson_learned') AND m.said_us < :now_us - {STALE_US}
+WHERE {_OWN} AND m.event_type IN ('decision', 'lesson_learned') AND m.said_us < :now_us - {STALE_US}
 AND NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_id)
 AND EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id)
 AND NOT EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id AND at > :stale_at)
@@ -108,7 +114,7 @@ _RESTS_ON = f"""
 SELECT m.node_id, b.node_id, {_WHY}, '', '' FROM memories AS m
 JOIN edges AS e ON e.source_id = m.node_id AND e.edge_type IN ('evolves', 'evolved_from')
   JOIN memories AS b ON b.node_id = e.target_id
-WHERE {_KNOWN} AND m.event_type = 'decision' AND b.superseded_by IS NOT m.node_id
+WHERE {_OWN} AND m.event_type = 'decision' AND b.superseded_by IS NOT m.node_id
 AND {_HAS_CHANGED.format(since="e.created_at")} AND NOT {_HAS_FOLLOWED}
   AND {_undismissed("rests_on", "m.node_id")}
 UNION
@@ -126,8 +132,9 @@ WHERE t.outcome IS NULL AND NOT ({active("b")}) AND {_OF_PROJECT.format("t")}
 _CONTRADICTIONS = f"""
 SELECT e.source_id, e.target_id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id
   JOIN memories AS b ON b.node_id = e.target_id
-WHERE e.edge_type = 'contradicts' AND {active()} AND {active("b")} AND {_OF_PROJECT.format("m")}
-AND {_undismissed("contradiction", "m.node_id")} ORDER BY e.id
+WHERE e.edge_type = 'contradicts' AND {active()} AND {active("b")}
+  AND NOT ({owner.is_elsewhere("m.node_id")} AND {owner.is_elsewhere("b.node_id")})
+  AND {_OF_PROJECT.format("m")} AND {_undismissed("contradiction", "m.node_id")} ORDER BY e.id
 """
 # A question is known by what a dismissal can name of it.
 _ASKED = (

@@ -45,8 +45,8 @@ def elsewhere(connection: Connection, memory_ids: Iterable[str]) -> Mapping[str,
 
 
 def is_elsewhere(memory_id: str) -> str:
-    """Return the condition in SQL that another home stored the memory whose id is that column; what it says
-    of itself that home puts in order.
+    """Return the condition in SQL that another home stored the memory whose id a column has; it is for that
+    home to put it in order.
     """
     return (
         "EXISTS (SELECT 1 FROM memory_owners AS w JOIN share_origins AS o USING (origin)"

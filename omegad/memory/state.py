@@ -39,7 +39,7 @@ from omegad.runtime.errors import NotFound, Refused
 MemoryId = Annotated[Name, Meta(description="the memory's id")]
 
 NAME = "memories"
-VERSION = 3
+VERSION = 4
 EVENTS = (
     MemoryStored,
     MemoryEmbedded,
@@ -78,7 +78,8 @@ CREATE TABLE state_memories (
     rating      INTEGER NOT NULL, -- the sum of what it was given
     ttl_seconds INTEGER,
     expires_at  INTEGER,          -- microseconds since 1970, NULL where it is permanent
-    said_at     INTEGER NOT NULL  -- microseconds since 1970, when it was last stored, said again or edited
+    said_at     INTEGER NOT NULL, -- microseconds since 1970, when it was last stored, said again or edited
+    home        TEXT NOT NULL     -- the origin of memory.stored
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX state_memories_by_content ON state_memories (content_key);
 CREATE TABLE state_embeddings (
@@ -103,7 +104,7 @@ ERASED_BY = (MemoryErased,)
 REPLACES = ("memory_guards", "embedding_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
-_INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?)"
+_INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?, ?)"
 _UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
 _STATE = "UPDATE state_memories SET state = ?, changed_at = ? WHERE memory_id = ?"
 _PROBATION = "UPDATE state_memories SET probation = ? WHERE memory_id = ?"
@@ -216,7 +217,8 @@ def _stored(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
     expires_at = None if stored.ttl_seconds is None else said_at + stored.ttl_seconds * 1_000_000
     known = (stored.memory_id, stored.content_key, position, position, stored.pending)
     scope = (stored.event_type, recorded.project, stored.entity_id, recorded.session_id)
-    return Statement(_INSERT, (*known, *scope, stored.on_probation, stored.ttl_seconds, expires_at, said_at))
+    lasting = (stored.on_probation, stored.ttl_seconds, expires_at, said_at)
+    return Statement(_INSERT, (*known, *scope, *lasting, recorded.origin))
 
 
 class MemoryState(msgspec.Struct, frozen=True):
@@ -224,7 +226,7 @@ class MemoryState(msgspec.Struct, frozen=True):
 
     Positions are those of the events that stored and last changed it; `rating` is the sum of the points it
     was given. `expires_at`, None for what is permanent, and `said_at`, when it was last stored, said again or
-    edited, are in microseconds since 1970.
+    edited, are in microseconds since 1970. `home` is the origin that stored it.
     """
 
     memory_id: str
@@ -243,6 +245,7 @@ class MemoryState(msgspec.Struct, frozen=True):
     ttl_seconds: int | None
     expires_at: int | None
     said_at: int
+    home: str
 
     def is_active(self, now_us: int) -> bool:
         """Say whether a search may find it at this moment, whether or not its expiry has been recorded."""
@@ -257,6 +260,10 @@ class Memories(Tables):
         sql = "SELECT * FROM state_memories WHERE memory_id = ?"
         row = self._connection.execute(sql, (memory_id,)).fetchone()
         return None if row is None else _state_of(row)
+
+    def is_elsewhere(self, memory: MemoryState) -> bool:
+        """Say whether another home stored a memory, which then is for that one to put in order."""
+        return self._has("SELECT 1 FROM identity WHERE origin <> ?", memory.home)
 
     def holder(self, content_key: str, now_us: int) -> MemoryState | None:
         """Return the memory that has exactly this content in this scope, and can be found at this moment."""

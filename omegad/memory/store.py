@@ -177,6 +177,10 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["active", "probation"] = "active"
 
 
+Said = tuple[MemoryRepeated | MemoryEvolved, *tuple[Event, ...]]
+"""That a memory was said again, and what follows from it."""
+
+
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     """What deciding a store needs from the world: a fresh id, the clean content, its vectors, and its
     neighbours.
@@ -223,17 +227,20 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
     if survivor is None and repeated is not None and repeated.duplicate:
         survivor, (likeness, similarity) = state[Memories].get(repeated.memory_id), repeated.duplicate
     if survivor is not None:
+        gained = _gained(command, kind, survivor)
+        if state[Memories].is_elsewhere(survivor):
+            gained = gained._replace(tags=())  # which its own home gives it
         again = MemoryRepeated(
             memory_id=survivor.memory_id,
             likeness=likeness,
             similarity=round(similarity, 6),
             content=None if likeness == "exact" else prepared.content,
             made_of=command.sources(),
-            **_gained(command, kind, survivor)._asdict(),
+            **gained._asdict(),
         )
         done = effects_of(command, survivor.memory_id, current, state, now_us)
-        return _strengthened(command, prepared, survivor, [again], done, outcome="duplicate")
-    grown = next((n for n in open_to_growth if n.evolution), None)
+        return _strengthened(command, prepared, survivor, (again,), done)
+    grown = next((n for n in open_to_growth if n.evolution and _may_grow(n, state)), None)
     survivor = state[Memories].get(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
         evolved = MemoryEvolved(
@@ -254,9 +261,9 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
         )
         # What is still pending gets its vectors together with its relations.
         embedded = None if survivor.pending else prepared.embedded
-        facts = [evolved, *vectors_of(survivor.memory_id, embedded)]
+        facts: Said = (evolved, *vectors_of(survivor.memory_id, embedded))
         done = effects_of(command, survivor.memory_id, current, state, now_us)
-        return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
+        return _strengthened(command, prepared, survivor, facts, done)
     done = effects_of(command, prepared.memory_id, current, state, now_us)
     return _new(command, prepared, kind, key, relations(current), done=done)
 
@@ -302,6 +309,12 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
     return current
 
 
+def _may_grow(near: Neighbour, state: DecisionState) -> bool:
+    """Say whether a memory may say more by what is stored: this home's own, since others reword theirs."""
+    memory = state[Memories].get(near.memory_id)
+    return memory is not None and not state[Memories].is_elsewhere(memory)
+
+
 def _is_lesser(command: StoreMemory, survivor: MemoryState) -> bool:
     """Say whether what is stored was captured unasked, and what there is was told by a person."""
     return command.is_automatic() and not survivor.probation
@@ -334,14 +347,12 @@ def _strengthened(
     command: StoreMemory,
     prepared: PreparedStore,
     survivor: MemoryState,
-    facts: list[Event],
+    facts: Said,
     done: Effects,
-    *,
-    outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
-    """End a store whose content an older memory holds: that one may be corroborated, unless a session says
-    again what it was shown. Raises `Outdated` where it may have been a moment before, unless it is the last
-    try.
+    """End a store whose content an older memory holds, as the first of *facts* says: that one may be
+    corroborated, unless a session says again what it was shown. Raises `Outdated` where it may have been a
+    moment before, unless it is the last try.
     """
     is_others = not command.is_automatic() or command.session_id != survivor.session_id
     is_corroborated = survivor.probation and is_others
@@ -351,18 +362,19 @@ def _strengthened(
             raise Outdated
         is_corroborated = not is_known and prepared.is_shown_exact
     if is_corroborated:
-        facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
+        facts = (*facts, MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
+    said = facts[0]
     given = {
         "metadata": command.metadata or None,
         "priority": command.priority,
         "referenced_date": command.referenced_date,
         "source": command.source,
         "confidence": command.confidence,
-        "tags": (command.tags or None) if _is_lesser(command, survivor) else None,
+        "tags": None if said.tags else command.tags or None,
     }
     answer = Stored(
         memory_id=survivor.memory_id,
-        outcome=outcome,
+        outcome="evolved" if isinstance(said, MemoryEvolved) else "duplicate",
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,

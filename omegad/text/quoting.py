@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 FENCE = "omegad_memory"
 NAME_CHARACTERS = 256
+BY_CHARACTERS = 80  # of who said something
 NAMES_MAX = 3
 DOT = "\N{MIDDLE DOT}"
 

@@ -22,7 +22,7 @@ from omegad.requests.method import Moment
 from omegad.runtime.config import Config
 from omegad.session.habits import Habit
 from omegad.storage.driver import Connection
-from projections import conversations, dismissals, edges, feedback, memories, retrievals, theses
+from projections import conversations, dismissals, edges, feedback, memories, owners, retrievals, theses
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes, until
 from tests.builders import (
     START_US,
@@ -45,7 +45,7 @@ __all__ = ["daemon", "home", "homes"]
 
 LATE_US = START_US + 100 * DAY_US
 TYPES = MemoryTypes({})
-VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals)
+VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals, owners)
 
 
 def shown(*events: Event) -> Connection:

@@ -11,6 +11,7 @@ from tests.builders import START_US
 
 NOW_US = START_US
 PAST_US, FUTURE_US = NOW_US - 1, NOW_US + 1
+HERE = "here"
 
 
 class FakeGuards:
@@ -31,6 +32,9 @@ class FakeGuards:
 
     def get(self, memory_id: str) -> MemoryState | None:
         return self._known.get(memory_id)
+
+    def is_elsewhere(self, memory: MemoryState) -> bool:
+        return memory.home != HERE
 
     def holder(self, content_key: str, now_us: int) -> MemoryState | None:
         return next(
@@ -71,6 +75,7 @@ def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryState:
         "ttl_seconds": None,
         "expires_at": None,
         "said_at": PAST_US,
+        "home": HERE,
     }
     return MemoryState(memory_id=memory_id, **fields | changes)
 

@@ -106,6 +106,7 @@ def test_a_memory_that_is_stored_is_known_with_its_scope_and_its_end() -> None:
         ttl_seconds=60,
         expires_at=START_US + 61 * SECOND,
         said_at=START_US + SECOND,
+        home="origin",
     )
     plain = guard_of(stored())
     assert (plain.pending, plain.probation, plain.ttl_seconds, plain.expires_at) == (False, False, None, None)

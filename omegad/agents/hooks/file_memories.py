@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from omegad.agents.assembling import Line
+from omegad.agents.assembling import Line, signed
 from omegad.index.active import active
 from omegad.storage.driver import Connection
 from omegad.text.quoting import one_line
@@ -67,14 +67,20 @@ def known(
     if len(found) < SHOWN_MAX:
         for memory_id, content in connection.execute(_LEARNED, about | {"types": learned_types}):
             found.setdefault(memory_id, Line(memory_id, content))
-    return list(found.values())[:SHOWN_MAX]
+    return signed(connection, list(found.values())[:SHOWN_MAX])
 
 
 def told(lines: list[Line]) -> str:
     """Return what an agent is told of them, within 300 characters."""
     each = (TEXT_CHARACTERS - len(HEAD)) // len(lines)
     return "\n".join(
-        [HEAD, *(f"- {one.source}: {one_line(one.text, each - len(one.source) - 5)}" for one in lines)]
+        [
+            HEAD,
+            *(
+                f"- {one.source}: {one_line(one.text, each - len(one.source + one.after) - 5)}{one.after}"
+                for one in lines
+            ),
+        ]
     )
 
 

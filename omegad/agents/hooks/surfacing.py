@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from omegad.agents import briefing
-from omegad.agents.assembling import Line, bullet
+from omegad.agents.assembling import Line, bullet, signed
 from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories
 from omegad.agents.hooks.hosts import Hook
@@ -181,7 +181,8 @@ def found(
     best = list(likely)[:SHOWN_MAX]
     if not best:
         return None
-    text = _text(sought.how, sought.project, [Line(one.memory_id, one.content) for one in best])
+    lines = signed(connection, [Line(one.memory_id, one.content) for one in best])
+    text = _text(sought.how, sought.project, lines)
     results = tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best)
     return Surfaced(how=sought.how, subject=sought.subject, text=text, results=results, moment=moment)
 

@@ -10,10 +10,9 @@ from msgspec import Meta
 
 from omegad.runtime.errors import Invalid
 from omegad.runtime.json_types import changed
-from omegad.text.quoting import fenced, in_parentheses, inert, name, one_line
+from omegad.text.quoting import BY_CHARACTERS, fenced, in_parentheses, inert, name, one_line
 
 LINE_CHARACTERS = 400
-BY_CHARACTERS = 80
 DAY_CHARACTERS = len("2026-01-31")
 NOTHING_SHOWN = "(nothing that can be shown)"  # of a content that is all marks that nobody sees
 

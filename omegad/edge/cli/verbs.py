@@ -384,6 +384,19 @@ OWN = (
         about="Prove that nothing was changed or left out of what was ever shared: at the post, and here",
     ),
     Verb(
+        "share file",
+        "team_file.write",
+        about="Write what a team remembers of a project into a file, for those who do not run omegad",
+        options=(
+            Option("project", "of which project; this folder's where left out"),
+            Option("into", "the file that the section is put into, or replaced in; printed where left out"),
+        ),
+        examples=(
+            "omegad share file --into AGENTS.md",
+            "omegad share file --project shop --into docs/team.md",
+        ),
+    ),
+    Verb(
         "service install",
         "units.install",
         about="Have systemd or launchd run the daemon; shows what it writes",

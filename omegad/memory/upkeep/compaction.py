@@ -16,6 +16,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.projection import to_json
 from omegad.log.sanitise import TAGS_MAX
+from omegad.memory import owner
 from omegad.memory.content import content_key, vectors_of
 from omegad.memory.events import MadeOf, MemoryStored, MemorySuperseded
 from omegad.memory.state import Memories, MemoryState, new_id
@@ -58,7 +59,7 @@ RATING_MAX = 0
 """A memory rated higher is left as it is."""
 
 
-VIEWS = ("memories",)
+VIEWS = ("memories", owner.VIEW)
 
 # What a summary stands for already and is found all the same was restored: it stays.
 _COMPACTABLE = f"""
@@ -67,6 +68,7 @@ SELECT m.node_id, m.content, m.event_type, m.project, m.entity_id, m.session_id,
 FROM memories AS m
 WHERE m.event_type IN (SELECT value FROM json_each(:event_types)) AND {active()}
   AND (:project IS NULL OR m.project = :project)
+AND NOT {owner.is_elsewhere("m.node_id")}
 AND m.rating <= 0 AND m.priority < 5 AND m.contradicted_by IS NULL AND length(m.content) <= :characters
 AND NOT (coalesce(m.source, '') = :source AND m.metadata ->> 'week' IS NOT NULL)
 AND m.node_id NOT IN (SELECT j.value FROM memories AS s, json_each(s.metadata, '$.compacted') AS j
@@ -80,8 +82,8 @@ class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     entity, and for the sessions of each week that is over.
 
     `threshold` is the share of words that any two of them have in common. The summary keeps what each adds.
-    What is opposite in polarity, rated above 0 or has priority 5 is left as it is. A dry run says what would
-    be done.
+    What is opposite in polarity, rated above 0, has priority 5 or is another home's is left as it is. A dry
+    run says what would be done.
     """
 
     project: Annotated[Name | None, Meta(description="of this project alone")] = None
@@ -258,6 +260,7 @@ def compacted(
             and memory.is_active(now_us)
             and memory.changed_at <= prepared.read_position
             and memory.rating <= RATING_MAX
+            and not state[Memories].is_elsewhere(memory)
         }
         if len(current) < (prepared.size_min if draft.week is None else 1):
             continue

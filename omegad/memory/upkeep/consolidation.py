@@ -17,6 +17,7 @@ from omegad.index.active import active, is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.log.projection import to_json
+from omegad.memory import owner
 from omegad.memory.events import (
     MemoryDeleted,
     MemoryDemoted,
@@ -52,7 +53,7 @@ FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
 
 
-VIEWS = ("memories", "retrievals", "upkeeps")
+VIEWS = ("memories", "retrievals", "upkeeps", owner.VIEW)
 
 
 USED_SESSIONS_MIN = 3

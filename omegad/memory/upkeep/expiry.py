@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from omegad.index.active import is_over, overdue
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
+from omegad.memory import owner
 from omegad.memory.events import MemoryExpired
 from omegad.memory.state import Memories
 from omegad.reactions.contract import Reader
@@ -20,11 +21,15 @@ from omegad.storage.driver import Connection
 NAME = "expiry"
 VERSION = 1
 EVERY = 60
-VIEWS = ("memories",)
+VIEWS = ("memories", owner.VIEW)
 AT_ONCE_MAX = 500  # in one append
 ALL = -1
 
-_DUE = f"SELECT node_id FROM memories WHERE {overdue('?')} ORDER BY expires_us, id LIMIT ?"
+# Of what another home stored that one may have renewed it, which is heard of later.
+_DUE = f"""
+SELECT node_id FROM memories AS m WHERE {overdue("?")} AND NOT {owner.is_elsewhere("m.node_id")}
+ORDER BY expires_us, id LIMIT ?
+"""
 
 
 class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
@@ -35,13 +40,16 @@ class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
 
 def expire(command: ExpireMemories, state: DecisionState, now_us: int) -> Decision:
     """Record of the memories named that their time is over, of those where it is; the rest have been hidden,
-    kept or renewed meanwhile.
+    kept or renewed meanwhile, or are another home's.
     """
     found = (state[Memories].get(memory_id) for memory_id in command.memory_ids)
     events = tuple(
         NewEvent(event=MemoryExpired(memory_id=memory.memory_id, expired_at=memory.expires_at))
         for memory in found
-        if memory and memory.state == "active" and is_over(memory.expires_at, now_us)
+        if memory
+        and memory.state == "active"
+        and is_over(memory.expires_at, now_us)
+        and not state[Memories].is_elsewhere(memory)
     )
     return Decision(events=events, answer=Acknowledged())
 

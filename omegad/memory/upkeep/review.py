@@ -21,6 +21,9 @@ from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
+_OWN = f"NOT {owner.is_elsewhere('m.node_id')}"
+"""What others said they put in order themselves."""
+
 # Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for
 # long has nothing that speaks for it.
 _JUNK = """
@@ -100,7 +103,8 @@ def stale(connection: Connection, query: StaleMemories, moment: Moment) -> Stale
     """Read the active memories that pass the filters and should be looked at again."""
     condition, values = where(query, moment.now_us)
     rows = connection.execute(
-        _FOUND.format(condition=condition), (*_values(values, moment.now_us, query.days), query.limit)
+        _FOUND.format(condition=f"{condition} AND {_OWN}"),
+        (*_values(values, moment.now_us, query.days), query.limit),
     ).fetchall()
     return StaleAnswer(
         memories=[
@@ -125,7 +129,8 @@ def worst(connection: Connection, now_us: int, *, each: int, besides: str) -> di
     """
     condition, values = where(Filters(), now_us)
     rows = connection.execute(
-        _WORST.format(condition=condition), (*_values(values, now_us, DAYS), besides, each, WORST_MAX)
+        _WORST.format(condition=f"{condition} AND {_OWN}"),
+        (*_values(values, now_us, DAYS), besides, each, WORST_MAX),
     )
     return dict(rows.fetchall())
 
@@ -172,7 +177,8 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     condition, values = where(query, moment.now_us)
     said_before = moment.now_us - query.days * DAY_US
     rows = connection.execute(
-        _JUNK.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)
+        _JUNK.format(condition=f"{condition} AND {_OWN}"),
+        (PREVIEW_CHARACTERS, *values, said_before, query.limit),
     ).fetchall()
     return JunkAnswer(
         memories=[

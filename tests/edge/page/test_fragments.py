@@ -17,6 +17,7 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import OmegadError
 from tests.builders import FakeClock, Served, served
 from tests.edge.page.filling import HOSTILE
+from tests.sharing.foreign import ForeignHome, join
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 SAID = {"project": "shop", "event_type": "decision", "session_id": "s-1"}
@@ -376,3 +377,26 @@ async def test_review_shows_what_the_lint_finds_last_and_does_not_wait_for_it(
         assert "Which of these holds?" not in first.text
         assert "Does the newer" not in then.text
         assert 0 < then.text.index("Worth keeping?") < then.text.index("Which of these holds?")
+
+
+async def test_the_page_says_who_said_what_and_asks_by_it(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, Config(model="none")) as home:
+        await join(home)
+        await home.caller.call("memory.store", content="Exports are Parquet files", **SAID)
+        await ForeignHome(home, "<b>Grace").stores(
+            "mem-1", "Retries of exports back off", event_type="decision"
+        )
+        app = Starlette(routes=routes(may_write=False))
+        app.state.ask = home.caller.call
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            page = Asked(home, client)
+            for path in ("memory", "memory/mem-1", "search?text=exports&mode=keyword", "timeline"):
+                assert "<b>Grace, grace-desktop" in (await page.get(path)).text
+            for path in (
+                "memory?person=%3Cb%3EGrace",
+                "search?text=exports&mode=keyword&person=%3Cb%3EGrace",
+            ):
+                text = (await page.get(path)).text
+                assert "Retries" in text
+                assert "Parquet" not in text

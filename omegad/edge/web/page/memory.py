@@ -25,6 +25,7 @@ async def page(ask: Asking) -> Mapping[str, object]:
             "memory.list",
             limit=PAGE,
             project=ask.text("project"),
+            person=ask.text("person"),
             event_types=[kind] if kind else None,
             cursor=ask.text("cursor"),
         )
@@ -66,6 +67,8 @@ def lived(event: Json, memory_id: str) -> Mapping[str, object]:
         "at": event["occurred_at"],
         "what": event["tag"].partition("@")[0].replace("memory.", "").replace("_", " "),
         "by": event["session_id"] or event["client"],
+        "person": event["person"],
+        "machine": event["machine"],
         "session_id": event["session_id"],
         "told": told,
         "of_other": other if other != memory_id and isinstance(other, str) else None,

@@ -32,7 +32,7 @@ async def page(ask: Asking) -> Mapping[str, object]:
     head = (await ask("log.read", after=0, limit=1))["head"]
     found = None
     if text:
-        filters = {name: ask.text(name) for name in ("project", "since", "until", "mode")}
+        filters = {name: ask.text(name) for name in ("project", "person", "since", "until", "mode")}
         kind = ask.text("event_types")
         found = await ask(
             "memory.query",
