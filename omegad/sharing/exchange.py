@@ -175,6 +175,8 @@ class Exchange:
                 position = self._log.head
                 head = await self._met(post, known, head)
                 await self._woken(post, max(position, self._looked_to))
+                if self._is_kicked.is_set():
+                    return  # to connect anew, perhaps elsewhere
 
     async def meet(self, post: Post, team: Team) -> None:
         """Tell and receive once all there is. Raises what keeps this home from that."""

@@ -166,6 +166,7 @@ def members(address: Address, team: str) -> list[Member]:
 def _connected(address: Address) -> "Iterator[psycopg.Connection]":
     imported()
     import psycopg  # noqa: PLC0415  an extra
+    from psycopg.errors import InsufficientPrivilege  # noqa: PLC0415
 
     with connecting(address):
         connection = psycopg.connect(
@@ -175,7 +176,14 @@ def _connected(address: Address) -> "Iterator[psycopg.Connection]":
             options=f"-c lock_timeout={WAIT_S}s",
         )
     with connection, asking(address):
-        yield connection
+        try:
+            yield connection
+        except InsufficientPrivilege as error:
+            raise Refused(
+                f"{address.user} may not do that: {error.diag.message_primary}",
+                hint="an administrator creates roles and owns the database; where these roles are another's,"
+                f" GRANT omegad_owner, omegad_member TO {address.user} WITH ADMIN OPTION",
+            ) from None
 
 
 @contextmanager

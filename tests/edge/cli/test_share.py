@@ -383,6 +383,26 @@ def test_members_are_listed_and_one_that_is_removed_is_told_so(team: Team) -> No
     assert "in touch" in ben("share", "now").stdout
 
 
+def test_an_administrator_need_be_no_superuser_and_removes_who_is_connected(team: Team) -> None:
+    login, dbname = _login("Boss"), f"team_{secrets.token_hex(6)}"
+    team.sql(f"CREATE ROLE {login} LOGIN CREATEROLE PASSWORD 'of-the-boss'")
+    team.sql(f"CREATE DATABASE {dbname} OWNER {login}")
+    url = team.server.admin(dbname).url.replace("postgres@", f"{login}:of-the-boss@")
+    init = ("share", "init", url, "--team", TEAM, "--person", "Ann", "--login", _login("Ann"))
+    refused = team.omegad(*init, status=1).stderr  # the roles are there, made by another administrator
+    assert f"{login} may not do that" in refused
+    team.sql(refused.partition("another's, ")[2].partition("\n")[0])
+    team.omegad(*init)
+    of_ben = _login("Ben")
+    ben = team.joined(team.omegad.json("share", "member", "add", "Ben", "--url", url, "--login", of_ben))
+    waited_for(lambda: standing(ben)["is_connected"])
+    assert "reads nothing" in team.omegad("share", "member", "remove", "Ben", "--url", url).stdout
+    assert "lets" in ben("share", "now", status=1).stderr
+    again = team.omegad.json("share", "member", "add", "Ben", "--url", url, "--login", of_ben)
+    join(ben, again)  # with the password that is new
+    assert "in touch" in ben("share", "now").stdout
+
+
 def test_who_leaves_takes_the_words_along_where_that_is_asked_for(team: Team) -> None:
     ann, ben = team.joined(team.first), team.joined(team.invite("Ben"))
     ann.store(TOLD, event_type="decision", project="shop")
