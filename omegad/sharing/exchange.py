@@ -39,6 +39,7 @@ from omegad.sharing.telling import NoteTold, RenewOrigin, note_told, renew
 from omegad.storage.driver import Connection
 
 AT_ONCE = 500  # facts, and events looked at
+RECEIVED_AT_ONCE = 100  # in one append, for which others' wait
 BATCH_BYTES_MAX = 4 << 20
 POLL_S = 30.0  # behind what the post says by itself
 GATHER_S = 0.25  # what comes within it is told, or received, at once: who stores has the processor meanwhile
@@ -140,10 +141,11 @@ class Exchange:
         """Work for ever."""
         wait_s = RETRY_S
         while True:
+            seen = self._log.head  # before, so that nothing comes in between
             known = await self.known()
             if known.team is None:
                 self.trouble, self.is_connected = None, False
-                await self._changed(self._log.head)
+                await self._changed(seen)
                 continue
             began = anyio.current_time()
             try:
@@ -171,10 +173,13 @@ class Exchange:
         """Tell and receive until the home leaves the team. Raises what keeps it from that."""
         async with self._connect(team) as post:
             head = await self._enrolled(post, team)
-            while (known := await self.known()).team is not None and known.team.origin == team.origin:
+            while True:
                 position = self._log.head
+                known = await self.known()
+                if known.team is None or known.team.origin != team.origin:
+                    break
                 head = await self._met(post, known, head)
-                await self._woken(post, max(position, self._looked_to))
+                await self._woken(post, position)
                 if self._is_kicked.is_set():
                     return  # to connect anew, perhaps elsewhere
 
@@ -232,15 +237,22 @@ class Exchange:
                 " from a backup",
                 hint="`omegad share leave` and `omegad share join` tell it all that is shared once more",
             )
-        after = team.seq
-        while after < head.seq:
-            facts = await post.told(team.origin, after, AT_ONCE)
+        await self._note_until(post, team, head.seq)
+        return head
+
+    async def _note_until(self, post: Post, team: Team, seq: int) -> Position:
+        """Note what the post has of this home, up to a fact, and is not noted here; return up to where in the
+        log all is told by that.
+        """
+        after, told_to = team.seq, team.told_to
+        while after < seq:
+            facts = await post.told(team.origin, after, min(AT_ONCE, seq - after))
             after = facts[-1].seq
             (last,) = await self._log.read_at([facts[-1].position])
             # What tells of all that a project holds may have ended in the middle
             told_to = last.position - isinstance(last.event, ShareChosen)
             await self._note(team, after, told_to, _stored(facts))
-        return head
+        return told_to
 
     async def _is_ours(self, position: Position, event_id: str) -> bool:
         if position > self._log.head:
@@ -249,17 +261,17 @@ class Exchange:
 
     async def _renew(self, post: Post, team: Team, head: Head) -> None:
         """Take another name, from the last fact on that this log and the post have in common."""
-        ours, others, told_to = 0, head.seq, 0
+        ours, others = 0, head.seq + 1
         while others - ours > 1:
             middle = (ours + others) // 2
             (fact,) = await post.told(team.origin, middle - 1, 1)
             if await self._is_ours(fact.position, fact.event_id):
-                ours, told_to = middle, fact.position
+                ours = middle
             else:
                 others = middle
-        if ours == 0 and head.seq and (first := await post.told(team.origin, 0, 1)):
-            ours = int(await self._is_ours(first[0].position, first[0].event_id))
-            told_to = first[0].position if ours else 0
+        told_to = await self._note_until(post, team, ours)
+        if ours < team.seq:  # it was noted here, and told by another
+            told_to = (await post.told(team.origin, ours - 1, 1))[0].position if ours else 0
         new = RenewOrigin(before=team.origin, origin=new_origin(self._services), seq=ours, told_to=told_to)
         await self._append(partial(renew, new))
 
@@ -269,22 +281,54 @@ class Exchange:
         assert team is not None
         told_to = max(team.told_to, self._looked_to if team.seq == head.seq else 0)
         while positions := await self._log.tagged(TAGS, told_to):
-            events = await self._log.read_at(positions[:AT_ONCE])
+            events = _until_chosen(await self._log.read_at(positions[:AT_ONCE]))
             # After them, so that what one of them chooses is known
             known = known._replace(choices=(await self.known()).choices)
-            facts = await self._facts(events, known, head)
-            memories = list[str]()
-            for part in _parts(facts):
-                try:
-                    head = await post.push(team.origin, part, head)
-                except Forked:
-                    raise Unavailable("another home told something under this one's name") from None
-                memories += _stored(part)
+            if isinstance(events[0].event, ShareChosen):
+                head = await self._tell_held(post, known, head, events[0])
+                facts, memories = list[Fact](), list[str]()
+            else:
+                facts = await self._facts(events, known, head)
+                head, memories = await self._pushed(post, team, head, facts)
             told_to = events[-1].position
-            if facts or told_to - team.told_to > LOOKED_TO_EVERY:
+            if facts or team.seq != head.seq or told_to - team.told_to > LOOKED_TO_EVERY:
                 await self._note(team, head.seq, told_to, memories)
                 team = msgspec.structs.replace(team, seq=head.seq, told_to=told_to)
         self._looked_to = told_to
+        return head
+
+    async def _pushed(
+        self, post: Post, team: Team, head: Head, facts: Sequence[Fact]
+    ) -> tuple[Head, list[str]]:
+        """Push facts; return what the post has then, and the memories that are shared by them."""
+        for part in _parts(facts):
+            try:
+                head = await post.push(team.origin, part, head)
+            except Forked:
+                raise Unavailable("another home told something under this one's name") from None
+        return head, _stored(facts)
+
+    async def _tell_held(self, post: Post, known: Known, head: Head, chosen: RecordedEvent) -> Head:
+        """Tell of all that a project held when it was chosen and of which nothing was told, part by part."""
+        team, event = known.team, chosen.event
+        assert team is not None
+        assert isinstance(event, ShareChosen)
+        choice, after = known.choices.get(event.project), 0
+        if choice is None or not self._is_own(chosen):
+            return head
+        await self._services.views.wait_for(chosen.position, VIEWS)
+        while found := await self._services.views.read(
+            partial(held, choice=choice, after=after, before=chosen.position, limit=AT_ONCE)
+        ):
+            after = found[-1].position
+            shared = await self._log.on_writer(partial(_shared, subjects={one.memory_id for one in found}))
+            told = [told for one in found if one.memory_id not in shared for told in _whole(chosen, one)]
+            facts = [
+                self._fact(chosen, one, team.origin, head.seq + number) for number, one in enumerate(told, 1)
+            ]
+            head, memories = await self._pushed(post, team, head, facts)
+            if memories:
+                await self._note(team, head.seq, chosen.position - 1, memories)
         return head
 
     async def _note(self, team: Team, seq: int, told_to: Position, memories: Sequence[str]) -> None:
@@ -313,8 +357,6 @@ class Exchange:
         self, recorded: RecordedEvent, known: Known, shared: dict[str, bool], said: Mapping[str, Said]
     ) -> list[Told]:
         event, choices = recorded.event, known.choices
-        if isinstance(event, ShareChosen):
-            return await self._held(recorded, choices.get(event.project), shared)
         memory_id = _subject(event)
         now = said.get(memory_id)
         if memory_id not in shared:
@@ -342,20 +384,6 @@ class Exchange:
             Told(one, recorded.project, recorded.client, recorded.occurred_at)
             for one in facts_of(recorded, said)
         ]
-
-    async def _held(
-        self, recorded: RecordedEvent, choice: Choice | None, shared: dict[str, bool]
-    ) -> list[Told]:
-        """Return what tells of all that a project holds, of which nothing was told."""
-        if choice is None:
-            return []
-        found = await self._services.views.read(
-            lambda connection: list(held(connection, choice, recorded.position))
-        )
-        known = await self._log.on_writer(partial(_shared, subjects={one.memory_id for one in found}))
-        new = [one for one in found if one.memory_id not in known and one.memory_id not in shared]
-        shared.update((one.memory_id, True) for one in new)
-        return [told for one in new for told in _whole(recorded, one)]
 
     def _fact(self, recorded: RecordedEvent, told: Told, origin: str, seq: int) -> Fact:
         body, salt = self._log.codec.encode(told.event), secrets.token_bytes(chain.SALT_BYTES)
@@ -422,8 +450,9 @@ class Exchange:
         return found
 
     async def _erased(self, memory_id: str) -> None:
-        with suppress(NotFound):
-            await self._erase(memory_id)
+        if await self._log.on_writer(partial(_shared, subjects={memory_id})):
+            with suppress(NotFound):
+                await self._erase(memory_id)
 
     async def _append(self, decide: Decide) -> None:
         await self._log.append(Proposal(decide=decide, client=AGENT))
@@ -462,7 +491,8 @@ def _received_parts(found: Sequence[Heard]) -> Iterator[tuple[Heard, ...]]:
     part, size = list[Heard](), 0
     for one in found:
         size += len(one.fact.body or b"")
-        if part and (isinstance(one.event, MemoryErased) or size > BATCH_BYTES_MAX):
+        is_full = len(part) == RECEIVED_AT_ONCE or size > BATCH_BYTES_MAX
+        if part and (is_full or isinstance(one.event, MemoryErased)):
             yield tuple(part)
             part, size = [], len(one.fact.body or b"")
         part.append(one)
@@ -490,6 +520,12 @@ def _may_be_told(recorded: RecordedEvent, choices: Mapping[str, Choice], shared:
 def _subject(event: object) -> str:
     """Return the memory that an event is about, nothing for one that is about none."""
     return str(getattr(event, "memory_id", ""))
+
+
+def _until_chosen(events: Sequence[RecordedEvent]) -> Sequence[RecordedEvent]:
+    """Return the first event alone where it chooses a project, else those before one that does."""
+    ends = [place for place, one in enumerate(events) if isinstance(one.event, ShareChosen)]
+    return events[: max(1, ends[0])] if ends else events
 
 
 def _stored(facts: Sequence[Fact]) -> list[str]:

@@ -160,14 +160,18 @@ class _Merging:
             return "refused", None
         if isinstance(event, Erased) or self._sharing.is_erased(fact.subject):
             return "erased", None
-        scope = self._scope(fact)
+        scope, is_shared = self._scope(fact), self._is_shared(fact)
         if isinstance(event, MemoryErased):
-            if scope:
+            if scope and is_shared:
                 raise Refused(f"what is erased elsewhere is still here: {fact.subject}")
             return "erased", None
         if isinstance(event, MemoryStored):
             return ("known", None) if scope else ("applied", self._new(fact, event))
-        return self._changed(fact, event, scope) if scope else ("unknown", None)
+        # What is this home's own and was never shared is nobody else's to change
+        return self._changed(fact, event, scope) if scope and is_shared else ("unknown", None)
+
+    def _is_shared(self, fact: Fact) -> bool:
+        return fact.subject in self._stored or self._sharing.is_shared(fact.subject)
 
     def _changed(self, fact: Fact, event: Event, scope: Scope) -> tuple[Outcome, Event | None]:
         match event:
@@ -185,9 +189,8 @@ class _Merging:
         """
         if fact.subject in self._stored:
             return self._stored[fact.subject]
-        if known := self._memories.get(fact.subject):
-            return known.event_type, known.project, known.entity_id
-        return None
+        known = self._memories.get(fact.subject)
+        return (known.event_type, known.project, known.entity_id) if known else None
 
     def _new(self, fact: Fact, event: MemoryStored) -> MemoryStored:
         self._stored[fact.subject] = event.event_type, fact.project, event.entity_id

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from omegad.log.event import Event, Position, RecordedEvent
+from omegad.log.projection import to_json
 from omegad.memory.events import (
     MemoryContradicted,
     MemoryDeleted,
@@ -63,16 +64,17 @@ PLAIN = (
 )
 """Those that travel as they are."""
 _ROW = """
-SELECT node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us, source,
-  confidence, redacted, project, status, on_probation, ttl_seconds, created_us,
+SELECT id, node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us,
+  source, confidence, redacted, project, status, on_probation, ttl_seconds, created_us,
   (SELECT coalesce(sum(points), 0) FROM memory_feedback WHERE memory_id = node_id AND memory_feedback.id < ?1)
 FROM memories
 """
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What a memory says now, as the views show it."""
+    """What a memory says now, as the views show it; `position` is that of the event that stored it."""
 
+    position: Position
     memory_id: str
     content: str
     content_key: str
@@ -151,15 +153,19 @@ def whole(connection: Connection, memory_id: str, before: Position) -> Said | No
     return row and _said(row)
 
 
-def held(connection: Connection, choice: Choice, before: Position) -> Iterator[Said]:
-    """Yield what a project holds that may be shared, oldest first, of what was stored before a position, with
-    the rating that it had then.
+def held(
+    connection: Connection, *, choice: Choice, after: Position, before: Position, limit: int
+) -> list[Said]:
+    """Return what a project holds that may be shared, oldest first, of what was stored between two positions,
+    with the rating that it had at the second.
     """
     rows = connection.execute(
-        f"{_ROW} WHERE project = ?2 AND status = 'active' AND NOT on_probation AND id < ?1 ORDER BY id",
-        (before, choice.project),
+        f"{_ROW} WHERE project = ?2 AND status = 'active' AND NOT on_probation AND id < ?1 AND id > ?3"
+        " AND event_type NOT IN (SELECT value FROM json_each(?4))"
+        " AND (?5 = '[]' OR event_type IN (SELECT value FROM json_each(?5))) ORDER BY id LIMIT ?6",
+        (before, choice.project, after, to_json(sorted(NEVER)), to_json(choice.types), limit),
     )
-    yield from (one for one in map(_said, rows) if may_go(one.event_type, choice))
+    return [_said(row) for row in rows]
 
 
 def may_go(event_type: str, choice: Choice | None) -> bool:
