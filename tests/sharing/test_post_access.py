@@ -316,7 +316,7 @@ def test_what_an_administrator_gets_wrong_is_said(posted: Posted) -> None:
         (Refused, "not omegad's", lambda: administration.add_member(posted.admin, TEAM, "omegad_owner", "X")),
         (Invalid, "login", lambda: administration.add_member(posted.admin, TEAM, 'a"; DROP', "X")),
         (Invalid, "name", lambda: administration.add_member(posted.admin, TEAM, bob.user, "")),
-        (NotAMember, "may do nothing", lambda: administration.create_team(bob, "mine")),
+        (Refused, "may not do that", lambda: administration.create_team(bob, "mine")),
     ]
     for kind, words, attempt in tried:
         with pytest.raises(kind, match=words) as caught:
