@@ -15,8 +15,9 @@ from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import rfc3339
-from omegad.sharing.exchange import Exchange, Known
+from omegad.sharing.exchange import Exchange
 from omegad.sharing.outgoing import NEVER
+from omegad.sharing.state import Known
 from omegad.sharing.verifying import ShareChains, chains
 from omegad.storage.driver import Connection
 
@@ -107,7 +108,7 @@ async def standing(exchange: Exchange) -> Standing:
     known = await exchange.known()
     if known.team is None:
         return Standing()
-    waiting, since_us = await exchange.waiting(known)
+    waiting, since_us = await exchange.telling.waiting(known)
     return Standing(
         team=known.team.team,
         origin=known.team.origin,

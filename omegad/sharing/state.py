@@ -2,7 +2,8 @@
 the last word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,7 @@ from omegad.sharing.events import (
     ShareRenewed,
     ShareWithdrawn,
 )
+from omegad.storage.driver import Connection
 
 NAME = "sharing"
 VERSION = 1
@@ -274,3 +276,25 @@ class Sharing(Tables):
             (memory_id, register),
         ).fetchone()
         return (row[0], row[1]) if row else (0, "")
+
+
+class Known(NamedTuple):
+    """What the log knows of sharing at one moment."""
+
+    team: Team | None
+    choices: dict[str, Choice]
+    reached: dict[str, int]
+    origins: dict[str, tuple[str, str]]
+    """The person and the machine of each."""
+
+
+def known(connection: Connection) -> Known:
+    """Return what the log knows of sharing."""
+    sharing = Sharing(connection)
+    return Known(sharing.team(), sharing.choices(), sharing.reached(), sharing.origins())
+
+
+def owned(connection: Connection, memory_ids: Iterable[str]) -> dict[str, bool]:
+    """Return those that are shared, and whether each was told first by this person."""
+    sharing = Sharing(connection)
+    return {one: sharing.is_ours(one) for one in memory_ids if sharing.is_shared(one)}

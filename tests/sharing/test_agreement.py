@@ -151,7 +151,7 @@ class History:
         async def ends(*_: object) -> None:
             raise Ended
 
-        home.exchange._note = ends  # type: ignore[method-assign, assignment]
+        home.exchange.telling._note = ends  # type: ignore[method-assign, assignment]
         with suppress(Ended):
             await home.meet()
         await self._closed(at)
