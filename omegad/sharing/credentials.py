@@ -38,10 +38,11 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @asynccontextmanager
 async def connected(path: Path, team: Team) -> AsyncIterator[Post]:
     """Connect to the post as the home's file says. Raises what `read` and `post.connected` do."""
-    with anyio.move_on_after(KEYRING_S) as asking:
-        where = await anyio.to_thread.run_sync(read, path, abandon_on_cancel=True)
-    if asking.cancelled_caught:
-        raise Unavailable(f"the keyring did not answer in {KEYRING_S:g} s", hint="unlock it")
+    try:
+        with anyio.fail_after(KEYRING_S):
+            where = await anyio.to_thread.run_sync(read, path, abandon_on_cancel=True)
+    except TimeoutError:
+        raise Unavailable(f"the keyring did not answer in {KEYRING_S:g} s", hint="unlock it") from None
     async with post.connected(where, team.team, Deadlines()) as connection:
         yield connection
 

@@ -76,7 +76,7 @@ class Exchange:
         """Whose facts a newer version told, which wait until this one is upgraded."""
 
     def kick(self) -> None:
-        """Try again now, whatever was being waited out."""
+        """Connect anew and try now, whatever was being waited out."""
         self.trouble = None
         self._is_kicked.set()
 
@@ -158,7 +158,6 @@ class Exchange:
             )
         with anyio.move_on_after(GATHER_S):
             await self._is_kicked.wait()
-        self._is_kicked = anyio.Event()
 
     async def _told_of(self, position: Position) -> None:
         async for recorded in self._log.follow(position):

@@ -2,7 +2,10 @@
 machine; and what is said where something stands in the way. Daemons and the server are real processes.
 """
 
+import re
 import secrets
+import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +24,10 @@ from omegad.runtime.errors import Unavailable
 from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, envelope, link, opened, sealed_hash
 from omegad.sharing.post import administration
-from tests.edge.cli.conftest import PATIENCE_S, Command
+from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 from tests.sharing.posts import TEAM
 from tests.sharing.server import Server
+from tests.test_docs import blocks, page
 
 TOLD = "Billing runs on PostgreSQL 16"
 
@@ -503,6 +507,51 @@ def test_a_password_goes_to_a_file_where_one_is_named(team: Team, tmp_path: Path
     again = ("share", "member", "add", "Ben", "--url", team.url, "--login", invitation["login"])
     assert "with the password that the login has" in team.omegad(*again, "--password-to", str(other)).stdout
     assert not other.exists()
+
+
+def test_another_address_of_the_same_post_is_gone_by_at_once(team: Team, server: Server) -> None:
+    ann = team.joined(team.first)
+    waited_for(lambda: standing(ann)["is_connected"])
+    login = team.first["login"]
+    elsewhere = f"postgresql://{login}@127.0.0.1:{server.port}/{team.dbname}"
+    join(ann, team.first | {"url": elsewhere})
+    come_from = "SELECT host(client_addr) FROM pg_stat_activity WHERE usename = %s"
+    waited_for(lambda: team.sql(come_from, login) == [("127.0.0.1",)])
+    assert "in touch" in ann("share", "now").stdout
+
+
+def test_what_the_page_shows_is_what_happens(team: Team, server: Server, tmp_path: Path) -> None:
+    """Its commands run as they stand there, but for where the server is."""
+    (script,) = [block.body for block in blocks(page("docs/sharing.md")) if block.marker == "command: share"]
+    dbname = f"team_{secrets.token_hex(6)}"
+    team.sql(f"CREATE DATABASE {dbname}")
+    first, _, rest = script.partition("\n")
+    assert first.startswith("POST=")
+    script = f"POST={shlex.quote(server.admin(dbname).url)}\n" + rest
+    script = script.replace("@localhost/omegad", f"@127.0.0.1:{server.port}/{dbname}")
+    command = f'omegad() {{ {shlex.quote(sys.executable)} -m omegad "$@"; }}\n'
+    homes = [Command(tmp_path / name) for name in ("ann", "ben")]
+    environ = {name: value for name, value in homes[0].environ.items() if name != "OMEGAD_HOME"}
+    try:
+        ran = subprocess.run(
+            ["bash", "-eu", "-c", command + script],
+            cwd=tmp_path,
+            env={**environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    finally:
+        for home in homes:
+            home.end()
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 memory of shop would be shared" in ran.stdout
+    assert re.search(
+        r"mem-\w+ +decision .* shop .*Billing runs on PostgreSQL 16", ran.stdout.split("in touch with crew")[-1]
+    )
+    assert "crew, as Ben on laptop" in ran.stdout
+    assert re.search(r"Ann +desk +home-\w+ +1 +proved +1 +proved", ran.stdout)
 
 
 def test_a_post_is_made_once_and_upgraded_by_the_same_verb(team: Team) -> None:
