@@ -15,10 +15,11 @@ CURSOR_DIGITS = 19  # fewer than would pass 2**62
 Some = Annotated[tuple[One, ...], Meta(max_length=32)]
 Whose = Literal["mine", "others"]
 
-_OWNED = (
-    "SELECT 1 FROM memory_owners AS w JOIN share_origins AS o USING (origin) WHERE w.memory_id = m.node_id"
-)
-_OTHERS = f"EXISTS ({_OWNED} AND o.person IS NOT (SELECT person FROM share_origins WHERE is_here))"
+_ORIGIN = "coalesce((SELECT origin FROM memory_owners WHERE memory_id = m.node_id), '')"
+_OF_PERSON = "(SELECT origin FROM share_origins WHERE person = ?)"
+_OF_OTHERS = """
+(SELECT origin FROM share_origins WHERE person IS NOT (SELECT person FROM share_origins WHERE is_here))
+"""
 
 
 class Filters(Query, frozen=True, kw_only=True):
@@ -88,9 +89,9 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     if filters.until is not None:
         parts.append(("m.created_us <= ?", (parse_time(filters.until, "until"),)))
     if filters.person is not None:
-        parts.append((f"EXISTS ({_OWNED} AND o.person = ?)", (filters.person,)))
+        parts.append((f"{_ORIGIN} IN {_OF_PERSON}", (filters.person,)))
     if filters.whose is not None:
-        parts.append((f"{'NOT ' * (filters.whose == 'mine')}{_OTHERS}", ()))
+        parts.append((f"{_ORIGIN} {'NOT ' * (filters.whose == 'mine')}IN {_OF_OTHERS}", ()))
     return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
 
 

@@ -21,6 +21,7 @@ from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
 from omegad.search.events import MemoryRead
 from omegad.session.events import DeliveriesExpired, HookNoted
+from omegad.sharing.events import FactsTold, ShareChosen, ShareWithdrawn
 from tests.builders import append, everything, proof, queried, recorded, running_log
 from tests.released import FILES, SUMS, tag_in
 
@@ -34,6 +35,10 @@ NOT_SHOWN: dict[type[Event], str] = {
     TaskMissed: "keeps from telling a session twice; nobody is asked for it",
     DeliveriesExpired: "speaks of what decisions rely on; what happened stays in every view",
     MemoryRead: "is there for the log's readers, and says nothing of what the memories are",
+    **dict.fromkeys(
+        (ShareChosen, ShareWithdrawn, FactsTold),
+        "says what the exchange with the team relies on; `share.status` shows it",
+    ),
     HookNoted: "is there for the log's readers: nothing followed from it",
 }
 
@@ -103,7 +108,11 @@ def test_every_golden_payload_is_an_event_of_today_or_can_be_lifted_to_one() -> 
 def test_tags_are_unique_and_say_noun_past_verb_and_version() -> None:
     tags = [tag_of(kind) for kind in KINDS]
     assert len(set(tags)) == len(tags) == len(CODEC.kinds)
-    assert [tag for tag in tags if not re.fullmatch(r"[a-z]+\.(?:[a-z_]+ed|read)@[1-9][0-9]*", tag)] == []
+    assert [
+        tag
+        for tag in tags
+        if not re.fullmatch(r"[a-z]+\.(?:[a-z_]+ed|read|left|chosen|told|withdrawn)@[1-9][0-9]*", tag)
+    ] == []
 
 
 def test_every_event_is_shown_by_a_projection_or_excused_by_name() -> None:

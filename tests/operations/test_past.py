@@ -224,6 +224,7 @@ async def test_every_query_looks_back_and_leaves_no_trace(paths: Paths, clock: F
             "session_id": "s-1",
             "days": 0,
             "query": "alpha",
+            "project": "shop",
             **GIVEN,
         }
         asked = {

@@ -37,6 +37,7 @@ class ForeignHome:
     async def hears(self, heard: Sequence[Heard]) -> None:
         facts = ReceiveFacts(team=TEAM, facts=tuple(heard), origins=(self.known,))
         await self._it.daemon.services.log.append(Proposal(decide=partial(receive, facts), client=AGENT))
+        await self._it.caught_up()  # nobody waits for what others say but a test
 
     async def stores(self, memory_id: str, content: str, *, project: str = "shop", **changes: Any) -> str:
         """Let this home receive a memory; return its id."""
