@@ -30,7 +30,8 @@ class ShareLeft(Event, frozen=True, kw_only=True, tag="share.left@1"):
 class ShareRenewed(Event, frozen=True, kw_only=True, tag="share.renewed@1"):
     """The home was copied, or restored from a backup: another may go on under its name, `before`. It is
     `origin` from now on. It had told `seq` facts under the old name, the last of them at `told_to`; what
-    the old name told after those is received as anybody's.
+    the old name told after those is received as anybody's. With `is_lost` it is the server that was restored:
+    what it has of the old name is received, and what it lacks is told again.
     """
 
     team: GivenName
@@ -38,6 +39,7 @@ class ShareRenewed(Event, frozen=True, kw_only=True, tag="share.renewed@1"):
     before: MadeId
     seq: int
     told_to: Position
+    is_lost: bool = False
 
 
 class ShareChosen(Event, frozen=True, kw_only=True, tag="share.chosen@1"):

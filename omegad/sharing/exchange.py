@@ -60,6 +60,7 @@ class Exchange:
         self._erase = erase
         self._connect = connect
         self.telling = Telling(services)
+        self._reported: dict[str, int] | None = None
         self._is_kicked = anyio.Event()
         self.trouble: str | None = None
         """What keeps this home from its team, in words."""
@@ -119,6 +120,7 @@ class Exchange:
     async def _in_touch(self, team: Team) -> None:
         """Tell and receive until the home leaves the team. Raises what keeps it from that."""
         async with self._connect(team) as post:
+            self._reported = None
             head = await self.telling.enrolled(post, team)
             while True:
                 position = self._log.head
@@ -137,8 +139,13 @@ class Exchange:
 
     async def _met(self, post: Post, at: Known, head: Head) -> Head:
         assert at.team is not None
+        await self._receive(post, at.team)  # before, so that what this home told by another name is known
         head = await self.telling.tell(post, at, head)
-        await self._receive(post, at.team)
+        reached = (await self.known()).reached
+        if reached != self._reported:
+            await post.report(at.team.origin, reached)
+            self._reported = reached
+        self.erasing = await post.waiting()
         self.trouble, self.is_connected = None, True
         self.in_touch_us = self._services.clock.now_us()
         return head
@@ -189,8 +196,6 @@ class Exchange:
                     await self._erased(part[0].fact.subject)
                 facts_in = ReceiveFacts(team=team.team, facts=part, origins=people)
                 await self._log.append(Proposal(decide=partial(receive, facts_in), client=AGENT))
-        await post.report(team.origin, (await self.known()).reached)
-        self.erasing = await post.waiting()
 
     def _readable(self, facts: Sequence[Fact]) -> list[Heard]:
         """Return facts up to, for each origin, the first that a newer version told."""

@@ -26,7 +26,7 @@ from omegad.runtime.errors import Conflict, Refused
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
 from omegad.sharing.fact import Fact, row_hash
 from omegad.sharing.outgoing import NEVER, PLAIN
-from omegad.sharing.state import Sharing, Stamped, register
+from omegad.sharing.state import NEVER_WRITTEN, Sharing, Stamped, once, register
 
 TELLS = (*PLAIN, MemoryStored, MemoryEdited, MemoryRepeated)
 """The events that facts are of. Whatever else a member sends is refused, however well it reads."""
@@ -117,23 +117,27 @@ def receive(command: ReceiveFacts, state: DecisionState, _now_us: int) -> Decisi
     team = state[Sharing].team()
     if team is None or team.team != command.team:
         raise Refused("this home does not share with that team any more")
-    return _Merging(state).decision(command)
+    return _Merging(state, team.person).decision(command)
 
 
 class _Merging:
     """One batch: what was decided of its earlier facts counts for the later ones."""
 
-    def __init__(self, state: DecisionState) -> None:
+    def __init__(self, state: DecisionState, person: str) -> None:
         self._sharing = state[Sharing]
         self._memories = state[Memories]
         self._choices = self._sharing.choices()
         self._reached = self._sharing.reached()
+        self._people = {origin: person for origin, (person, _) in self._sharing.origins().items()}
+        self._person = person
         self._written: dict[tuple[str, str], Stamped] = {}
         self._stored: dict[str, Scope] = {}
+        self._shared: set[str] = set()
 
     def decision(self, command: ReceiveFacts) -> Decision:
         known = self._sharing.origins()
         origins = tuple(one for one in command.origins if known.get(one.origin) != (one.person, one.machine))
+        self._people |= {one.origin: one.person for one in origins}
         events, received = list[NewEvent](), list[ReceivedFact]()
         for heard in command.facts:
             fact = heard.fact
@@ -143,13 +147,16 @@ class _Merging:
             outcome, event = self._settled(fact, heard.event)
             if event is not None:
                 events.append(_placed(fact, event))
+            is_shared = self._is_shared_by(fact, heard.event, outcome)
+            if is_shared:
+                self._shared.add(fact.subject)
             received.append(
                 ReceivedFact(
                     origin=fact.origin,
                     seq=fact.seq,
                     row_hash=row_hash(fact).hex(),
                     outcome=outcome,
-                    stored=fact.subject if fact.subject in self._stored and outcome == "applied" else None,
+                    stored=fact.subject if is_shared else None,
                 )
             )
         events.append(NewEvent(event=FactsReceived(facts=tuple(received), origins=origins)))
@@ -170,13 +177,22 @@ class _Merging:
         # What is this home's own and was never shared is nobody else's to change
         return self._changed(fact, event, scope) if scope and is_shared else ("unknown", None)
 
+    def _is_shared_by(self, fact: Fact, event: object, outcome: Outcome) -> bool:
+        """Say whether a memory is shared from this fact on: one that is new, or that is here and that another
+        home of the same person, or this one under another name, told of.
+        """
+        is_own = self._people.get(fact.origin) == self._person
+        return isinstance(event, MemoryStored) and (outcome == "applied" or (outcome == "known" and is_own))
+
     def _is_shared(self, fact: Fact) -> bool:
-        return fact.subject in self._stored or self._sharing.is_shared(fact.subject)
+        return fact.subject in self._shared or self._sharing.is_shared(fact.subject)
 
     def _changed(self, fact: Fact, event: Event, scope: Scope) -> tuple[Outcome, Event | None]:
         match event:
-            case MemoryRepeated() | MemoryRated() | MemoryContradicted():
+            case MemoryContradicted():
                 return "applied", event
+            case MemoryRepeated() | MemoryRated():
+                return self._once(fact, event)
             case MemoryEdited(content=content):
                 keyed = msgspec.structs.replace(event, content_key=content_key(content, *scope))
                 return self._last_word(fact, keyed)
@@ -196,6 +212,13 @@ class _Merging:
         self._stored[fact.subject] = event.event_type, fact.project, event.entity_id
         choice = self._choices.get(fact.project or "")
         return msgspec.structs.replace(event, on_probation=choice is not None and choice.on_probation)
+
+    def _once(self, fact: Fact, event: Event) -> tuple[Outcome, Event | None]:
+        key = fact.subject, once(fact.event_id)
+        if key in self._written or self._sharing.written(*key) != NEVER_WRITTEN:
+            return "known", None
+        self._written[key] = fact.hlc, fact.event_id
+        return "applied", event
 
     def _last_word(self, fact: Fact, event: Event) -> tuple[Outcome, Event | None]:
         name = register(event)

@@ -16,6 +16,7 @@ from omegad.memory.events import (
     MemoryErased,
     MemoryEvolved,
     MemoryLinked,
+    MemoryRated,
     MemoryRepeated,
     MemoryRestored,
     MemorySuperseded,
@@ -46,6 +47,7 @@ EVENTS = (
     MemoryEdited,
     MemoryEvolved,
     MemoryRepeated,
+    MemoryRated,
     MemorySuperseded,
     MemoryDeleted,
     MemoryRestored,
@@ -83,7 +85,7 @@ CREATE TABLE state_share_erased (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE state_registers (
     memory_id TEXT NOT NULL,
-    register  TEXT NOT NULL,    -- wording, standing, or an edge
+    register  TEXT NOT NULL,    -- wording, standing, an edge, or once and the id of an event that counts
     hlc       INTEGER NOT NULL, -- of the event that had the last word, with its id
     event_id  TEXT NOT NULL,
     PRIMARY KEY (memory_id, register)
@@ -102,6 +104,8 @@ ERASED_BY = (MemoryErased,)
 WORDING, STANDING = "wording", "standing"
 Stamped = tuple[int, str]
 """A hybrid logical time and the id of the event that has it: the later of two is the greater."""
+
+NEVER_WRITTEN: Stamped = (0, "")
 
 _WRITTEN = """
 INSERT INTO state_registers VALUES (?, ?, ?, ?)
@@ -139,6 +143,11 @@ def register(event: object) -> str | None:
             return None
 
 
+def once(event_id: str) -> str:
+    """Return the register of what adds up, which is written once for each event."""
+    return f"once {event_id}"
+
+
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryErased(memory_id=memory_id):
@@ -157,7 +166,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case (ShareJoined() | ShareLeft() | ShareRenewed() | ShareChosen() | ShareWithdrawn()) as membership:
             yield from _membership(recorded.position, membership)
         case event:
-            written = register(event)
+            written = register(event) or once(recorded.event_id)
             if written:
                 memory_id = str(getattr(event, "memory_id", ""))
                 yield Statement(_WRITTEN, (memory_id, written, recorded.hlc, recorded.event_id))
@@ -175,9 +184,12 @@ def _membership(
             )
         case ShareLeft():
             yield from (Statement(sql) for sql in _FORGET)
-        case ShareRenewed(origin=origin, before=before, seq=seq, told_to=told_to):
+        case ShareRenewed(origin=origin, before=before, seq=seq, told_to=told_to, is_lost=is_lost):
+            if is_lost:
+                yield Statement("DELETE FROM state_shared WHERE origin IS NULL")
             yield Statement(
-                "INSERT INTO state_share_origins SELECT ?, person, machine, ? FROM state_share", (before, seq)
+                "INSERT OR REPLACE INTO state_share_origins SELECT ?, person, machine, ? FROM state_share",
+                (before, seq),
             )
             yield Statement("UPDATE state_share SET origin = ?, seq = 0, told_to = ?", (origin, told_to))
         case ShareChosen(project=project_, types=types, on_probation=on_probation):
@@ -275,7 +287,7 @@ class Sharing(Tables):
             "SELECT hlc, event_id FROM state_registers WHERE memory_id = ? AND register = ?",
             (memory_id, register),
         ).fetchone()
-        return (row[0], row[1]) if row else (0, "")
+        return (row[0], row[1]) if row else NEVER_WRITTEN
 
 
 class Known(NamedTuple):

@@ -13,7 +13,7 @@ from omegad.log.decision import Proposal
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.method import Services
-from omegad.runtime.errors import Refused, Unavailable
+from omegad.runtime.errors import Unavailable
 from omegad.sharing import outgoing
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.fact import Fact
@@ -30,6 +30,10 @@ LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that 
 
 TAGS = tuple(tag_of(kind) for kind in outgoing.TOLD)
 VIEWS = ("memories", "feedback")
+BEGIN = (MemoryPromoted, MemoryRestored)
+"""With these a memory may come to be shared that is stored already."""
+BEFORE = "before "
+EVENT_ID_CHARACTERS = 100
 
 
 class Told(NamedTuple):
@@ -39,6 +43,8 @@ class Told(NamedTuple):
     project: str | None
     agent: str | None
     occurred_at: int
+    event_id: str | None = None
+    """Where it is not that of the event."""
 
 
 class Telling:
@@ -82,10 +88,10 @@ class Telling:
             await self._renew(post, team, head)
             raise Unavailable("this home was copied or restored: it shares under a new name from now on")
         if head.seq < team.seq:
-            raise Refused(
-                f"the server knows {head.seq} of {team.seq} facts that this home has told: it was restored"
-                " from a backup",
-                hint="`omegad share leave` and `omegad share join` tell it all that is shared once more",
+            await self._do_renew(team, told_to=head.position, is_lost=True)
+            raise Unavailable(
+                f"the server knew {head.seq} of {team.seq} facts that this home had told: it was restored"
+                " from a backup, and what it lacks is told again, under a new name"
             )
         await self._note_until(post, team, head.seq)
         return head
@@ -107,7 +113,10 @@ class Telling:
     async def _is_ours(self, position: Position, event_id: str) -> bool:
         if position > self._log.head:
             return False
-        return any(one.event_id == event_id for one in await self._log.read_at([position]))
+        found = await self._log.read_at([position])
+        if event_id.startswith(BEFORE):
+            return any(isinstance(one.event, (ShareChosen, *BEGIN)) for one in found)
+        return any(one.event_id == event_id for one in found)
 
     async def _renew(self, post: Post, team: Team, head: Head) -> None:
         """Take another name, from the last fact on that this log and the post have in common."""
@@ -122,7 +131,17 @@ class Telling:
         told_to = await self._note_until(post, team, ours)
         if ours < team.seq:  # it was noted here, and told by another
             told_to = (await post.told(team.origin, ours - 1, 1))[0].position if ours else 0
-        new = RenewOrigin(before=team.origin, origin=new_origin(self._services), seq=ours, told_to=told_to)
+        await self._do_renew(team, seq=ours, told_to=told_to)
+
+    async def _do_renew(self, team: Team, *, told_to: Position, seq: int = 0, is_lost: bool = False) -> None:
+        new = RenewOrigin(
+            before=team.origin,
+            origin=new_origin(self._services),
+            seq=seq,
+            told_to=told_to,
+            is_lost=is_lost,
+        )
+        self._looked_to = 0
         await self._log.append(Proposal(decide=partial(renew, new), client=AGENT))
 
     async def tell(self, post: Post, at: Known, head: Head) -> Head:
@@ -215,7 +234,7 @@ class Telling:
                 may = may_go(event.event_type, choices.get(recorded.project or "")) and not event.on_probation
             else:
                 may = (
-                    isinstance(event, MemoryPromoted | MemoryRestored)
+                    isinstance(event, BEGIN)
                     and now is not None
                     and now.status == "active"
                     and may_go(now.event_type, choices.get(now.project or ""))
@@ -241,7 +260,7 @@ class Telling:
             origin=origin,
             seq=seq,
             hlc=recorded.hlc,
-            event_id=recorded.event_id,
+            event_id=told.event_id or recorded.event_id,
             tag=tag_of(type(told.event)),
             subject=_subject(told.event),
             occurred_at=told.occurred_at,
@@ -273,7 +292,9 @@ def _whole(recorded: RecordedEvent, said: Said) -> list[Told]:
     """Return what tells of a memory as it is, at the place of an event."""
     told = [Told(said.stored(), said.project, recorded.client, said.created_us)]
     if counted := said.counted():
-        told.append(Told(counted, said.project, recorded.client, recorded.occurred_at))
+        # Known by the memory, so that it adds up once, however often a project is chosen
+        event_id = f"{BEFORE}{said.memory_id}"[:EVENT_ID_CHARACTERS]
+        told.append(Told(counted, said.project, recorded.client, recorded.occurred_at, event_id))
     return told
 
 

@@ -28,6 +28,7 @@ class RenewOrigin(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     seq: int
     told_to: Position
+    is_lost: bool = False
 
 
 def note_told(command: NoteTold, state: DecisionState, _now_us: int) -> Decision:
@@ -48,6 +49,7 @@ def renew(command: RenewOrigin, state: DecisionState, _now_us: int) -> Decision:
         before=command.before,
         seq=command.seq,
         told_to=command.told_to,
+        is_lost=command.is_lost,
     )
     return Decision(events=(NewEvent(event=renewed),), answer=Acknowledged())
 

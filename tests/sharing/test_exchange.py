@@ -9,13 +9,14 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 
 from omegad.catalog.events import CODEC
 from omegad.runtime.errors import Unavailable
-from omegad.sharing import exchange
+from omegad.sharing import agreement, exchange
 from omegad.sharing.events import ShareLeft
-from tests.builders import PATIENCE_S, edited, erased, stored, until
-from tests.sharing.homes import Home
+from tests.builders import PATIENCE_S, deleted, edited, erased, memory_erased, stored, until
+from tests.sharing.homes import Home, held_at_post
 from tests.sharing.posts import TEAM, Posted, fact
 from tests.sharing.server import Server
 
@@ -270,6 +271,114 @@ async def test_what_a_member_sends_that_no_home_tells_is_refused_and_keeps_nobod
         status = await told(ada)
         assert (status["trouble"], status["team"]) == (None, TEAM)
         assert (await ada.call("log.verify"))["ok"]
+        for home in homes:
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def serve_and_join(tasks: TaskGroup, *homes: Home) -> None:
+    for home, person in zip(homes, ("Ada", "Grace"), strict=True):
+        await home.open(tasks)
+        await home.join(TEAM, person, "shop")
+
+
+async def both_hold_the_same(ada: Home, grace: Home) -> list[agreement.Held]:
+    for home in (ada, grace, ada, grace):
+        await home.meet()
+    held = await ada.held("shop")
+    assert held == await grace.held("shop")
+    async with ada.at_post(await ada.team()) as post:
+        assert held == await held_at_post(post, "shop")
+    return held
+
+
+async def test_who_leaves_and_comes_back_has_missed_nothing_and_counts_nothing_twice(
+    homes: tuple[Home, Home],
+) -> None:
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        await serve_and_join(tasks, *homes)
+        first = await store(ada, "the ledger is kept in cents")
+        await ada.meet()
+        await grace.meet()
+        for home in homes:
+            await home.call("memory.rate", memory_id=first, rating="helpful")
+        await both_hold_the_same(*homes)
+        await ada.call("share.leave")
+        await ada.close()
+        await ada.open(tasks)
+        await grace.call("memory.edit", memory_id=first, content="the ledger is kept in tenths of cents")
+        await grace.call("memory.rate", memory_id=first, rating="helpful")
+        await store(ada, "said while nobody was told of it")
+        await grace.meet()
+        await ada.join(TEAM, "Ada")
+        await ada.meet()
+        await ada.call("share.choose", project="shop")
+        held = await both_hold_the_same(*homes)
+        assert [(one.wording.content, one.rating) for one in held if one.memory_id == first] == [
+            ("the ledger is kept in tenths of cents", 3)
+        ]
+        assert len(held) == 2
+        for home in homes:
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_told_again_what_it_lacks(
+    posted: Posted, homes: tuple[Home, Home]
+) -> None:
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        await serve_and_join(tasks, *homes)
+        first = await store(ada, "the ledger is kept in cents")
+        await both_hold_the_same(*homes)
+        saved = posted.sql("SELECT origin, head, head_chain, head_position, head_event FROM omegad.origins")
+        await store(ada, "said after the backup of the server")
+        for home in homes:
+            await home.call("memory.rate", memory_id=first, rating="helpful")
+        await grace.call("memory.edit", memory_id=first, content="the ledger is kept in tenths of cents")
+        before = await both_hold_the_same(*homes)
+        for origin, head, chain, position, event_id in saved:
+            posted.sql("DELETE FROM omegad.facts WHERE origin = %s AND seq > %s", origin, head)
+            posted.sql(
+                "UPDATE omegad.origins SET (head, head_chain, head_position, head_event) = (%s, %s, %s, %s)"
+                " WHERE origin = %s",
+                *(head, chain, position, event_id, origin),
+            )
+        for home in homes:
+            with pytest.raises(Unavailable, match="restored from a backup"):
+                await home.meet()
+        assert await both_hold_the_same(*homes) == before
+        for home in homes:
+            assert (await home.call("log.verify"))["ok"]
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_nobody_changes_or_erases_what_was_never_shared(homes: tuple[Home, Home]) -> None:
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        await serve_and_join(tasks, *homes)
+        answer = await ada.call(
+            "memory.store", content="nobody is told of the attic", event_type="decision", project="diary"
+        )
+        private = answer["memory_id"]
+        async with grace.at_post(await grace.team()) as post:
+            head = await post.enrol("home-hostile", "elsewhere")
+            hlc = time.time_ns() // 1_000_000 << 16
+            told: list[tuple[str, Any]] = [
+                ("memory.stored@2", stored(private, "nobody is told of the attic")),
+                ("memory.edited@1", edited(private, "everybody is told of the attic")),
+                ("memory.deleted@1", deleted(private)),
+                ("memory.erased@1", memory_erased(private)),
+            ]
+            for number, (tag, event) in enumerate(told, 1):
+                one = fact("home-hostile", number, private, tag, body=CODEC.encode(event), hlc=hlc + number)
+                head = await post.push("home-hostile", [one], head)
+        await ada.meet()
+        await ada.it.caught_up()
+        there = await ada.call("memory.get", memory_id=private)
+        assert (there["content"], there["status"]) == ("nobody is told of the attic", "active")
         for home in homes:
             await home.close()
         tasks.cancel_scope.cancel()
