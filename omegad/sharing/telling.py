@@ -54,6 +54,7 @@ class Telling:
         self._services = services
         self._log = services.log
         self._looked_to: Position = 0
+        self._is_admin = False
 
     async def waiting(self, at: Known) -> tuple[int, int | None]:
         """Return how many events wait to be told of, and when the first was recorded, in microseconds since
@@ -83,6 +84,7 @@ class Telling:
         """Be known at the post, as the one who goes on where this log says; take another name where that is
         not so. Note what was told and is not noted here yet.
         """
+        self._is_admin = (await post.check()).is_admin
         head = await post.enrol(team.origin, team.machine)
         if head.seq and not await self._is_ours(head.position, head.event_id):
             await self._renew(post, team, head)
@@ -247,8 +249,10 @@ class Telling:
                     partial(outgoing.whole, memory_id=memory_id, before=recorded.position)
                 )
                 return _whole(recorded, whole) if whole else []
-        elif isinstance(event, MemoryStored) or (isinstance(event, MemoryErased) and not shared[memory_id]):
-            return []  # told before; or erased here alone: for all it is erased by who stored it
+        elif isinstance(event, MemoryStored):
+            return []  # told before
+        elif isinstance(event, MemoryErased) and not (shared[memory_id] or self._is_admin):
+            return []  # erased here alone: for all it is erased by who stored it, or by an administrator
         return [
             Told(one, recorded.project, recorded.client, recorded.occurred_at)
             for one in facts_of(recorded, said)

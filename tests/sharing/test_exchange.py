@@ -382,3 +382,24 @@ async def test_nobody_changes_or_erases_what_was_never_shared(homes: tuple[Home,
         for home in homes:
             await home.close()
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("is_admin", [False, True])
+async def test_an_administrator_erases_for_all_and_another_for_themselves_alone(
+    posted: Posted, tmp_path: Path, *, is_admin: bool
+) -> None:
+    ada = Home("ada-laptop", tmp_path / "a", posted.member("Ada"))
+    grace = Home("grace-desktop", tmp_path / "g", posted.member("Grace", is_admin=is_admin))
+    async with anyio.create_task_group() as tasks:
+        await serve_and_join(tasks, ada, grace)
+        memory_id = await store(ada, "the password of the till is under the mat")
+        for home in (ada, grace):
+            await home.meet()
+        await grace.call("memory.erase", memory_id=memory_id)
+        for home in (grace, ada):
+            await home.meet()
+        assert [len(await home.held("shop")) for home in (ada, grace)] == [not is_admin, 0]
+        for home in (ada, grace):
+            assert home.exchange.trouble is None
+            await home.close()
+        tasks.cancel_scope.cancel()
