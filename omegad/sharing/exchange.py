@@ -25,7 +25,7 @@ from omegad.sharing.events import (
     ShareRenewed,
 )
 from omegad.sharing.fact import Fact
-from omegad.sharing.incoming import Heard, ReceiveFacts, heard, receive
+from omegad.sharing.incoming import MADE, Heard, ReceiveFacts, heard, receive
 from omegad.sharing.outgoing import AGENT
 from omegad.sharing.post.post import Head, Origin, Post, Waiting
 from omegad.sharing.state import Known, Stamped, Team, known, owned
@@ -189,7 +189,7 @@ class Exchange:
             people = tuple(
                 KnownOrigin(origin=one.origin, person=one.person, machine=one.machine)
                 for one in pulled.origins
-                if one.origin != team.origin
+                if one.origin != team.origin and MADE.fullmatch(one.origin)
             )
             for part in _received_parts(facts):
                 if isinstance(part[0].event, MemoryErased):
@@ -201,7 +201,7 @@ class Exchange:
         """Return facts up to, for each origin, the first that a newer version told."""
         unread, found = set[str](), list[Heard]()
         for fact in facts:
-            if fact.origin in unread:
+            if fact.origin in unread or not MADE.fullmatch(fact.origin):
                 continue
             one = heard(fact, self._log.codec.decode(fact.tag, fact.body))
             if one is None:

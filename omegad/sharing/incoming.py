@@ -6,6 +6,8 @@ its standing, each edge. What is stored is known by its id, counts add up, and w
 what the homes of a team hold in the end does not depend on the order in which they heard of it.
 """
 
+import re
+
 import msgspec
 
 from omegad.log.decision import Decision, DecisionState
@@ -33,6 +35,9 @@ TELLS = (*PLAIN, MemoryStored, MemoryEdited, MemoryRepeated)
 AHEAD_US = 60_000_000
 """By how much what happened may be after the time at which it was told."""
 NAME_CHARACTERS_MAX = 256
+MADE = re.compile(r"(?:mem|home)-[0-9a-f]{8,64}")
+"""What a memory or an origin is called by whichever home made it: nothing is looked for in such names."""
+IDS = ("memory_id", "superseded_by", "contradicted_by", "target_id")
 BODY_BYTES_MAX = 900_000  # so that it is an event of this log, whatever is marked in it
 POINTS_MAX = 1_000_000
 
@@ -67,6 +72,7 @@ def _is_fit(fact: Fact, event: Event) -> bool:
     return (
         isinstance(event, TELLS)
         and getattr(event, "memory_id", None) == fact.subject
+        and all(MADE.fullmatch(getattr(event, name, fact.subject)) for name in IDS)
         and len(fact.body or b"") <= BODY_BYTES_MAX
         and max(len(fact.project or ""), len(fact.agent or ""), len(fact.subject)) <= NAME_CHARACTERS_MAX
         and not (isinstance(event, MemoryStored) and event.event_type in NEVER)

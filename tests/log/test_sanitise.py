@@ -28,6 +28,7 @@ MADE = {
     # The fields that are not searched, wherever they stand: ids of which omegad refuses any that it has not
     # made, and its own digests.
     "omegad drew or counted it itself, and refuses one that it has not made": {
+        "before",
         "checkpoint_id",
         "contradicted_by",
         "depends_on",
@@ -37,7 +38,9 @@ MADE = {
         "memory_ids",
         "message_id",
         "message_ids",
+        "origin",
         "query_id",
+        "stored",
         "superseded_by",
         "target_id",
         "task_id",
@@ -47,6 +50,7 @@ MADE = {
         "content_key",
         "digest",
         "remains",
+        "row_hash",
         "sha256",
         "text_hashes",
     },

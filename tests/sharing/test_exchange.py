@@ -12,6 +12,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from omegad.catalog.events import CODEC
+from omegad.memory.events import MemorySuperseded
 from omegad.runtime.errors import Unavailable
 from omegad.sharing import agreement, exchange
 from omegad.sharing.events import ShareLeft
@@ -19,6 +20,9 @@ from tests.builders import PATIENCE_S, deleted, edited, erased, memory_erased, s
 from tests.sharing.homes import Home, held_at_post
 from tests.sharing.posts import TEAM, Posted, fact
 from tests.sharing.server import Server
+
+LARGE, CHECKPOINT, FINE = (f"mem-{number:016x}" for number in range(3))
+HOSTILE = "home-badbadbadbadbad0"
 
 
 @asynccontextmanager
@@ -245,29 +249,34 @@ async def test_what_a_member_sends_that_no_home_tells_is_refused_and_keeps_nobod
         bodies: list[tuple[str, str, Any]] = [
             ("share.left@1", mine, ShareLeft(team=TEAM)),
             ("payload.erased@1", mine, erased(1, 2, 3)),
-            ("memory.edited@1", "mem-another", edited(mine, "the ledger is kept in the attic")),
+            ("memory.edited@1", "mem-00000000000000aa", edited(mine, "the ledger is kept in the attic")),
             ("memory.edited@1", mine, b'{"type":"memory.edited@1","memory_id":7}'),
             ("memory.edited@1", mine, b"\xff\xfe"),
-            ("memory.stored@2", "mem-large", stored("mem-large", "x" * 1_500_000)),
+            ("memory.stored@2", LARGE, stored(LARGE, "x" * 1_500_000)),
+            (
+                "memory.superseded@1",
+                mine,
+                MemorySuperseded(memory_id=mine, superseded_by="ghp_0123456789abcdefghij", reason="no"),
+            ),
             (
                 "memory.stored@2",
-                "mem-checkpoint",
-                stored("mem-checkpoint", "half way", event_type="checkpoint"),
+                CHECKPOINT,
+                stored(CHECKPOINT, "half way", event_type="checkpoint"),
             ),
-            ("memory.stored@2", "mem-fine", stored("mem-fine", "what comes after is merged", priority=77)),
+            ("memory.stored@2", FINE, stored(FINE, "what comes after is merged", priority=77)),
         ]
         async with grace.at_post(await grace.team()) as post:
-            head = await post.enrol("home-hostile", "elsewhere")
+            head = await post.enrol(HOSTILE, "elsewhere")
             hlc = time.time_ns() // 1_000_000 << 16
             for number, (tag, subject, body) in enumerate(bodies, 1):
                 data = body if isinstance(body, bytes) else CODEC.encode(body)
-                one = fact("home-hostile", number, subject, tag, body=data, hlc=hlc + number)
-                head = await post.push("home-hostile", [one], head)
+                one = fact(HOSTILE, number, subject, tag, body=data, hlc=hlc + number)
+                head = await post.push(HOSTILE, [one], head)
         await ada.meet()
         held = {one.memory_id: one for one in await ada.held("shop")}
-        assert {*held} == {mine, "mem-fine"}
+        assert {*held} == {mine, FINE}
         assert held[mine].wording.content == "the ledger is kept in cents"
-        assert held["mem-fine"].wording.priority == 5
+        assert held[FINE].wording.priority == 5
         status = await told(ada)
         assert (status["trouble"], status["team"]) == (None, TEAM)
         assert (await ada.call("log.verify"))["ok"]
@@ -364,7 +373,7 @@ async def test_nobody_changes_or_erases_what_was_never_shared(homes: tuple[Home,
         )
         private = answer["memory_id"]
         async with grace.at_post(await grace.team()) as post:
-            head = await post.enrol("home-hostile", "elsewhere")
+            head = await post.enrol(HOSTILE, "elsewhere")
             hlc = time.time_ns() // 1_000_000 << 16
             told: list[tuple[str, Any]] = [
                 ("memory.stored@2", stored(private, "nobody is told of the attic")),
@@ -373,8 +382,8 @@ async def test_nobody_changes_or_erases_what_was_never_shared(homes: tuple[Home,
                 ("memory.erased@1", memory_erased(private)),
             ]
             for number, (tag, event) in enumerate(told, 1):
-                one = fact("home-hostile", number, private, tag, body=CODEC.encode(event), hlc=hlc + number)
-                head = await post.push("home-hostile", [one], head)
+                one = fact(HOSTILE, number, private, tag, body=CODEC.encode(event), hlc=hlc + number)
+                head = await post.push(HOSTILE, [one], head)
         await ada.meet()
         await ada.it.caught_up()
         there = await ada.call("memory.get", memory_id=private)

@@ -39,7 +39,7 @@ def test_what_is_over_is_found_from_its_moment_on_the_longest_over_first(views: 
 
 def test_what_is_over_is_found_by_an_index(views: Shown) -> None:
     plan = views.plan(expiry._DUE, (NOW_US, 10))
-    assert "SEARCH memories USING INDEX memories_by_expiry (expires_us<?)" in plan
+    assert "USING INDEX memories_by_expiry (expires_us<?)" in plan
     assert "TEMP B-TREE" not in plan
 
 
