@@ -134,7 +134,7 @@ def _changed(known: Held, event: Event) -> Held:
         case MemorySuperseded(superseded_by=by):
             return msgspec.structs.replace(known, status="superseded", superseded_by=by)
         case MemoryDeleted():
-            return msgspec.structs.replace(known, status="deleted")
+            return msgspec.structs.replace(known, status="deleted", superseded_by=None)
         case _:
             return msgspec.structs.replace(known, status="active", superseded_by=None)
 
