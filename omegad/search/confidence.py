@@ -28,6 +28,7 @@ def features(
     sought: SearchRequest,
     question: Question,
     known: Candidates,
+    *,
     lead: float,
 ) -> dict[str, float]:
     """Return what speaks for, or against, any of the best results, by their rows, being an answer, the first

@@ -215,7 +215,7 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, explained, same) if is_answer else []
+    results = _results(connection, answers, scale, explained, same=same) if is_answer else []
     return Matches(
         results=results,
         confidence=round(sure, 6),
@@ -273,7 +273,7 @@ def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Ob
         seen.sought,
         seen.question,
         seen.candidates,
-        ranking.lead(best),
+        lead=ranking.lead(best),
     )
 
 
@@ -390,6 +390,7 @@ def _results(
     best: Sequence[Ranked],
     scale: float,
     explained: Mapping[int, Explanation],
+    *,
     same: Mapping[int, tuple[int, ...]],
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
