@@ -74,7 +74,8 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def floor_of(self, memories: int) -> float:
         """Return the confidence below which nothing is answered from so many memories."""
-        return min(1.0, self.floor * (1 + (self.caution - 1) * max(1, memories) ** -CAUTION_FADES))
+        share = math.pow(max(1, memories), -CAUTION_FADES)
+        return min(1.0, self.floor * (1 + (self.caution - 1) * share))
 
     def contributions(self, features: Array, names: tuple[str, ...], length: float, covered: float) -> Array:
         """Return what each feature adds to each score; *features* has the shape (candidates, names),

@@ -265,13 +265,13 @@ def _caution(library: Library, model: RankingModel) -> float:
         return LOST * kept + fmean(sure < cautious.floor_of(size) for size, sure in others)
 
     tried: list[float] = np.arange(1.0, 10.0, 0.5).tolist()
-    best = max(tried, key=told)
-    fitted = msgspec.structs.replace(model, caution=best)
+    times = max(tried, key=told)
+    fitted = msgspec.structs.replace(model, caution=times)
     shares = [100 * fmean(sure < fitted.floor_of(size) for size, sure in some) for some in (answered, others)]
     sys.stdout.write(
-        f"below {best:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
+        f"below {times:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
     )
-    return best
+    return times
 
 
 def _beside(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
