@@ -22,7 +22,7 @@ LATER_US = START_US + DAY_US
 class Searched(Shown):
     """Every view of one history, searched with one index, as long as nobody asks for a new one.
 
-    What would else be abstained from is answered, so that the tests see its order.
+    What would else be abstained from, or cut off, is answered, so that the tests see its order.
     """
 
     def __init__(self, types: MemoryTypes | None = None) -> None:
@@ -55,7 +55,7 @@ class Searched(Shown):
         return Sources(vector, self.index if vector else None, self.types, self.model)
 
     def matches(self, text: str, now_us: int = LATER_US, **changes: Any) -> Matches:
-        query = QueryMemory(text=text, **changes)
+        query = QueryMemory(text=text, **({"all": True} | changes))
         return search.search(self.connection, query, self.sources(query), now_us)
 
     def find(self, text: str, now_us: int = LATER_US, **changes: Any) -> list[Result]:

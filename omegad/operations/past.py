@@ -24,8 +24,8 @@ from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, ViewFailed
 from omegad.runtime.times import parse_time, rfc3339
-from omegad.search.answering import BY_WORDS
 from omegad.search.events import MemoryQueried
+from omegad.search.pipeline import BY_WORDS
 from omegad.search.ranking import RANKING_VERSION
 from omegad.session.events import MemorySurfaced
 from omegad.storage.driver import Connection

@@ -43,10 +43,10 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Stale
 from omegad.runtime.times import parse_time
 from omegad.search import answering
-from omegad.search.answering import BY_WORDS, PreparedQuestion
+from omegad.search.answering import PreparedQuestion
 from omegad.search.events import MemoryQueried
 from omegad.search.model import RankingModel, fitted
-from omegad.search.pipeline import QueryMemory
+from omegad.search.pipeline import BY_WORDS, QueryMemory
 from omegad.storage.database import open_untouched
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot

@@ -16,12 +16,9 @@ from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search.events import MemoryQueried, Returned
 from omegad.search.model import RankingModel, fitted
-from omegad.search.pipeline import Answer, Matches, NotEmbedded, QueryMemory, Sources, search
+from omegad.search.pipeline import BY_WORDS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
 from omegad.search.ranking import RANKING_VERSION
 from omegad.storage.driver import Connection
-
-BY_WORDS = frozenset({"keyword", "phrase"})
-"""Modes that need no model."""
 
 
 class PreparedQuestion(NamedTuple):
@@ -36,13 +33,12 @@ class PreparedQuestion(NamedTuple):
 
 
 class SearchReading(NamedTuple):
-    """What a search found, of which moment, and the confidence below which nothing is answered."""
+    """What a search found, and of which moment."""
 
     matches: Matches
     moment: Moment
     is_degraded: bool
     started: float
-    floor: float
 
 
 async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> PreparedQuestion:
@@ -77,7 +73,7 @@ def read(
     if not matches.results:
         moment.require_current()
     is_told = is_degraded and query.mode not in BY_WORDS
-    return SearchReading(matches, moment, is_told, asked.started, asked.model.floor)
+    return SearchReading(matches, moment, is_told, asked.started)
 
 
 async def finish(
@@ -89,9 +85,10 @@ async def finish(
         results=matches.results,
         abstained=not matches.results,
         confidence=matches.confidence,
-        floor=found.floor,
+        floor=matches.floor,
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
+        more=matches.more,
         query_id=uuid7(services.clock) if query.as_of is None else "",
         **moment.shown,
         took_ms=round((time.perf_counter() - found.started) * 1e3, 3),
@@ -101,7 +98,7 @@ async def finish(
         text=query.text,
         mode=query.mode,
         limit=query.limit,
-        filters=query.named() | ({"widen": True} if query.widen else {}),
+        filters=query.named() | {name: True for name in ("widen", "all") if getattr(query, name)},
         results=tuple(Returned(memory_id=result.memory_id, score=result.score) for result in answer.results),
         read_position=answer.position,
         at=moment.now_us,

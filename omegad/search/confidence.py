@@ -28,9 +28,11 @@ def features(
     sought: SearchRequest,
     question: Question,
     known: Candidates,
+    *,
+    lead: float,
 ) -> dict[str, float]:
-    """Return what speaks for, or against, any of the best results, by their rows, being an answer; without
-    `log_cosine` where none has one.
+    """Return what speaks for, or against, any of the best results, by their rows, being an answer, the first
+    of which has some *lead*; without `log_cosine` where none has one.
     """
     places = [
         place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
@@ -56,15 +58,21 @@ def features(
         "in_period": in_period,
         # How the greatest of so many cosines grows that have nothing to do with the question.
         "by_chance": math.sqrt(math.log(max(1, memories))),
+        "few": 1 / max(1, memories),
     }
     if sought.vector is None or not places:
         return found
     cosine = max(float(known.cosine[place]) for place in places)
-    return found | {"log_cosine": math.log(UNRELATED + max(0.0, cosine))}
+    return found | {"log_cosine": math.log(UNRELATED + max(0.0, cosine)), "lead": lead}
+
+
+def is_by_meaning(found: Mapping[str, float]) -> bool:
+    """Say whether the signs are of meaning as well as of words."""
+    return "log_cosine" in found
 
 
 def confidence(found: dict[str, float], model: RankingModel) -> float:
     """Return the probability, 0 to 1; by words alone where none of the best has a vector, or the question
     has none.
     """
-    return probability(model.confidence if "log_cosine" in found else model.confidence_by_words, found)
+    return probability(model.confidence if is_by_meaning(found) else model.confidence_by_words, found)

@@ -46,6 +46,7 @@ how present it is by use and age (`memory/strength.py`), 0 to 1; whether it was 
 
 FEATURES = (*MATCHING, *SHOWN, *PRIOR)
 IDENTIFIERS = SHOWN.index("identifiers")
+COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
@@ -60,9 +61,11 @@ LENGTHS = (
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
+# Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
 _ROWS = f"""
 SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us), m.characters,
-  m.author, m.session_id, substr(m.content, 1, {READ_CHARACTERS}), {USES}
+  CASE WHEN m.session_id IS NOT NULL THEN m.author END, m.session_id,
+  substr(m.content, 1, {READ_CHARACTERS}), {USES}
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
 

@@ -16,6 +16,9 @@ from omegad.runtime.errors import Invalid
 Array = npt.NDArray[np.float64]
 
 WEIGHT_MAX = 1e6
+CAUTION_FADES = (
+    0.7  # the power of the number of memories by which the floor comes down to what it is among many
+)
 EXPONENT_MAX = 700.0  # of what a float holds
 
 
@@ -23,24 +26,29 @@ class Newness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How far a newer memory is lifted: above older ones that are at most `reach` ahead of it, where they are
     the same matter.
 
-    `same` are the cosines from which two memories are not at all, and entirely, of the same matter.
+    `same` says from where on two memories are not at all, and entirely, of the same matter: as a share of the
+    way from the median cosine of the candidates to 1. Where that median is `blind` or more, the model does
+    not tell such texts apart, and nothing is lifted.
     """
 
     reach: float
     same: tuple[float, float]
+    blind: float
 
 
 class Weight(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a unit of a feature adds to the log-odds of being the answer.
 
-    It is interpolated between candidates that are short texts and such that are long. Less than `least`, and
-    more than `most`, the fit did not see, and does not count.
+    It is interpolated between candidates that are short texts and such that are long, and `covered` is added
+    to it by the share of the question that the candidate holds which holds most of it: words say less where
+    nobody has them. Less than `least`, and more than `most`, the fit did not see, and does not count.
     """
 
     short: float
     long: float
     least: float
     most: float
+    covered: float = 0.0
 
 
 class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +57,9 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `ranking` weighs each feature; `lengths` are the least and the most of how long the candidates' texts were
     in the fit. `confidence`, and `confidence_by_words` where there are no vectors, have for each sign what a
     unit of it adds to the log-odds that the best results answer; `floor` is the confidence below which
-    nothing is answered.
+    nothing is answered, `caution` times as much for a sole memory, whose likeness says little beside that of
+    no other. What is more than `beside` behind the first result is not shown beside it: a unit is an e-fold
+    of how likely it is to be the answer.
     """
 
     provenance: str
@@ -59,10 +69,18 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     confidence: Mapping[str, float]
     confidence_by_words: Mapping[str, float]
     floor: float
+    caution: float
+    beside: float
 
-    def contributions(self, features: Array, names: tuple[str, ...], length: float) -> Array:
+    def floor_of(self, memories: int) -> float:
+        """Return the confidence below which nothing is answered from so many memories."""
+        share = math.pow(max(1, memories), -CAUTION_FADES)
+        return min(1.0, self.floor * (1 + (self.caution - 1) * share))
+
+    def contributions(self, features: Array, names: tuple[str, ...], length: float, covered: float) -> Array:
         """Return what each feature adds to each score; *features* has the shape (candidates, names),
-        *length* goes from 0 for short texts to 1.
+        *length* goes from 0 for short texts to 1, *covered* is the greatest share of the question that a
+        candidate holds.
         """
         weights = [self.ranking[name] for name in names]
         share = min(self.lengths[1], max(self.lengths[0], length))
@@ -70,7 +88,12 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             np.array([weight.least for weight in weights]),
             np.array([weight.most for weight in weights]),
         )
-        by = np.array([weight.short + share * (weight.long - weight.short) for weight in weights])
+        by = np.array(
+            [
+                weight.short + share * (weight.long - weight.short) + covered * weight.covered
+                for weight in weights
+            ]
+        )
         found: Array = np.minimum(np.maximum(features, least), most) * by
         return found
 
@@ -106,9 +129,18 @@ def read(said: bytes) -> RankingModel:
         if low > high or (low == high and name == "newness.same"):
             raise Invalid(f"weights: {name}: {low:g} is not below {high:g}", hint=hint)
     numbers = [number for weight in model.ranking.values() for number in msgspec.structs.astuple(weight)]
-    numbers += [*model.confidence.values(), *model.confidence_by_words.values(), model.newness.reach]
+    numbers += [
+        model.caution,
+        model.beside,
+        *model.confidence.values(),
+        *model.confidence_by_words.values(),
+        model.newness.reach,
+        model.newness.blind,
+    ]
     if (most := max(map(abs, numbers))) > WEIGHT_MAX:
         raise Invalid(f"weights: {most:g} is larger than {WEIGHT_MAX:g}", hint=hint)
+    if model.caution < 1:
+        raise Invalid(f"weights: caution: {model.caution:g} is less than once the floor", hint=hint)
     if not 0 <= model.floor <= 1:
         raise Invalid(f"weights: floor: {model.floor:g} is no probability", hint=hint)
     return model

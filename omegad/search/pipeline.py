@@ -16,9 +16,10 @@ from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
-from omegad.search import confidence, features, ranking
+from omegad.search import confidence, features, folding, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
-from omegad.search.features import FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
+from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
+from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted
 from omegad.search.question import Question, understood
 from omegad.search.ranking import Ranked, Statements
@@ -32,11 +33,16 @@ BY_ITSELF = (
     10  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
 )
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
+USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
+
+BY_WORDS = frozenset({"keyword", "phrase"})
+"""Modes that need no model, and are answered with whatever has the words."""
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
 
+PROVED, PROBATION = (len(SHOWN) + PRIOR.index(name) for name in ("rating", "probation"))
 CONFLICT_CHARACTERS = 160
 """How much is shown of a memory that another one is in conflict with."""
 
@@ -71,6 +77,8 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     words in a row (`phrase`).
 
     `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does.
+    What is far less likely to answer than the first is left out, and what says the same is one result, unless
+    `all` is asked for; modes of words alone leave nothing out.
     `asked_in` is the session that asks, for receipts and what use proves; `session_id` is a filter like the
     others.
     """
@@ -84,6 +92,9 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     asked_in: Annotated[One | None, Meta(description="the session that asks, for receipts")] = None
     explain: Annotated[bool, Meta(description="say what each score is made of")] = False
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
+    all: Annotated[
+        bool, Meta(description="answer with as many as the limit allows, however unlikely they are")
+    ] = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +129,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     machine: str | None = None
     agent: str | None = None
     elsewhere: bool = False
+    same: tuple[str, ...] = ()
+    """The ids of other results that say the same, for which this one stands."""
+
     explanation: Explanation | None = None
 
 
@@ -126,7 +140,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     `confidence` is the probability that the first result answers, and its score; below a floor there are no
     results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
-    yet, and were compared by their words alone. `floor` is that probability; modes that want words alone do
+    yet, and were compared by their words alone. `more` counts the results within the limit that are left out
+    because they hardly answer beside the first. `floor` is that probability; modes that want words alone do
     without. `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since nothing is recorded
     of it.
@@ -138,6 +153,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     degraded: str | None
     unembedded: int
+    more: int
     query_id: str
     position: int
     stale_by: int
@@ -145,13 +161,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a search, how likely the best of them answers, and how many candidates had no vector
-    to be compared by.
+    """The results of a search, how likely the best of them answers and how likely it must be, how many
+    candidates had no vector to be compared by, and how many more there are within the limit.
     """
 
     results: list[Result]
     confidence: float
+    floor: float
     unembedded: int = 0
+    more: int = 0
 
 
 class Observed(NamedTuple):
@@ -175,22 +193,36 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     seen = observed(connection, query, sources, now_us)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
+    floor = sources.model.floor
     if not best:
-        return Matches(results=[], confidence=0.0, unembedded=unembedded)
+        return Matches(results=[], confidence=0.0, floor=floor, unembedded=unembedded)
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
-    sure = confidence.confidence(confidence_features(connection, best, seen), sources.model)
+    signs = confidence_features(connection, best, seen)
+    sure = confidence.confidence(signs, sources.model)
+    if confidence.is_by_meaning(signs):
+        floor = round(sources.model.floor_of(seen.sought.scope.count), 6)
     # Who asks for words alone is told of whatever has one of them.
-    is_answer = query.mode in {"keyword", "phrase"} or sure >= sources.model.floor
-    answers = best[: query.limit]
+    is_answer = query.mode in BY_WORDS or sure >= floor
+    answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
+    if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
+        shown = ranking.beside(answers, sources.model.beside)
+        answers, same = _folded(connection, shown, seen)
+    more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
     explained = (
         _explanations(connection, answers, scale, seen, types=sources.types, now_us=now_us)
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, explained) if is_answer else []
-    return Matches(results=results, confidence=round(sure, 6), unembedded=unembedded)
+    results = _results(connection, answers, scale, explained, same=same) if is_answer else []
+    return Matches(
+        results=results,
+        confidence=round(sure, 6),
+        floor=floor,
+        unembedded=unembedded,
+        more=more if is_answer else 0,
+    )
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
@@ -208,7 +240,7 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     found = gathered(connection, sought, named)
     check()
     matching = features.matching(found)
-    scores = sources.model.contributions(matching, MATCHING, 0.0).sum(axis=1)
+    scores = sources.model.contributions(matching, MATCHING, 0.0, USUAL_COVERAGE).sum(axis=1)
     count = len(found.ids) if question.period else max(SHORTLIST, query.limit)
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
     for values in (found.bm25, found.cosine):
@@ -224,7 +256,9 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
 
 def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:
     """Return the shortlist best first."""
-    best = ranking.ranked(seen.rows, model.contributions(seen.features, FEATURES, seen.length), FEATURES)
+    covered = float(seen.features[:, COVERAGE].max(initial=0.0))
+    weighed = model.contributions(seen.features, FEATURES, seen.length, covered)
+    best = ranking.ranked(seen.rows, weighed, FEATURES)
     if seen.question.is_past or not best:
         return best
     return ranking.renewed(best, _statements(connection, best[:COMPARED], seen), model.newness)
@@ -234,7 +268,12 @@ def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Ob
     """Return what tells whether any of the best results is an answer."""
     rows = [one.id for one in best[: confidence.JUDGED]]
     return confidence.features(
-        connection, {row: seen.shown.get(row) for row in rows}, seen.sought, seen.question, seen.candidates
+        connection,
+        {row: seen.shown.get(row) for row in rows},
+        seen.sought,
+        seen.question,
+        seen.candidates,
+        lead=ranking.lead(best),
     )
 
 
@@ -274,11 +313,13 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
         row if one.session_id is None else one.session_id for row, one in zip(rows, known, strict=True)
     ]
     apart = np.array([[one != other for other in session] for one in session], np.bool_)
-    named = np.array([one.features[IDENTIFIERS] for one in known])
     order = sorted(range(len(rows)), key=lambda place: (known[place].said_us, rows[place]))
     said = np.empty(len(rows))
     said[order] = np.arange(len(rows))
-    may_follow = apart & stated[:, None] & stated[None, :] & (named[:, None] >= named[None, :])
+    # What holds but a part of what is asked for speaks of another thing of that name.
+    named = np.array([one.features[IDENTIFIERS] for one in known])
+    as_much = (named[:, None] >= named[None, :]) | (named[:, None] == 0)
+    may_follow = apart & stated[:, None] & stated[None, :] & as_much
     return Statements(said=said, cosine=vectors @ vectors.T, may_follow=may_follow)
 
 
@@ -307,14 +348,57 @@ def _explanations(
     }
 
 
+def _folded(
+    connection: Connection, best: Sequence[Ranked], seen: Observed
+) -> tuple[list[Ranked], dict[int, tuple[int, ...]]]:
+    """Return the results of which none says the same as another, each in the place and with the score of the
+    first that says so; and, by row, the rows for which one stands.
+    """
+    rows = [one.id for one in best if one.id in seen.shown]
+    index = seen.sought.index
+    if index is None:
+        return list(best), {}
+    sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+    contents = dict(connection.execute(sql, (str(rows),)))
+    sayings = [
+        Saying(
+            contents[row],
+            float(seen.shown[row].features[[PROVED, PROBATION]] @ (1, -1)),
+            seen.shown[row].said_us,
+            seen.shown[row].is_spoken,
+        )
+        for row in rows
+    ]
+    vectors = index.vectors_of(connection, rows)
+    by_id, fronts, same = {one.id: one for one in best}, list[Ranked](), dict[int, tuple[int, ...]]()
+    groups = folding.groups(sayings, vectors @ vectors.T)
+    first = {rows[min(group)]: group for group in groups}
+    for one in best:
+        if one.id in first:
+            front, *others = (rows[place] for place in first[one.id])
+            raised = one.score - by_id[front].score
+            fronts.append(ranking.with_stage(by_id[front], "same", raised))
+            if others:
+                same[front] = tuple(others)
+        elif one.id not in seen.shown:
+            fronts.append(one)
+    return fronts, same
+
+
 def _results(
-    connection: Connection, best: Sequence[Ranked], scale: float, explained: Mapping[int, Explanation]
+    connection: Connection,
+    best: Sequence[Ranked],
+    scale: float,
+    explained: Mapping[int, Explanation],
+    *,
+    same: Mapping[int, tuple[int, ...]],
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
     proportion.
     """
     sql = f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(sql, (str([one.id for one in best]),))
+    folded = [row for others in same.values() for row in others]
+    rows = connection.execute(sql, (str([*(one.id for one in best), *folded]),))
     memories = {row[0]: fields(row) for row in rows}
     results = []
     for one in best:
@@ -324,5 +408,12 @@ def _results(
             asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
             found = connection.execute(_CONFLICT, asked).fetchone()
             shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
-        results.append(Result(**shown, score=max(0.0, one.score * scale), explanation=explained.get(one.id)))
+        results.append(
+            Result(
+                **shown,
+                score=max(0.0, one.score * scale),
+                same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
+                explanation=explained.get(one.id),
+            )
+        )
     return results

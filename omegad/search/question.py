@@ -32,9 +32,11 @@ _ENGLISH = re.compile(
 )
 _EDGE = ".,;:!?\"'`()[]{}<>*"
 _PAST = re.compile(
-    r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|before|earlier|used to|back"
+    r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|earlier|used to|back"
     r" (?:in|then|when)|older?|history"
-    r"|as of|at the time|ever|happened|why|reasons?|rationale)\b|^\W*when (?:did|was|were)\b",
+    r"|as of|at the time|ever|happened|why|reasons?|rationale)\b|^\W*when (?:did|was|were)\b"
+    # What must be done before something else is no matter of the past; what was so before it is.
+    r"|\bbefore\W*$|\b(?:did|was|were|had|used)\b.*\bbefore\b",
     re.IGNORECASE | re.ASCII,
 )
 

@@ -12,9 +12,15 @@ import numpy.typing as npt
 
 from omegad.search.model import Array, Newness
 
-RANKING_VERSION = 3
+RANKING_VERSION = 4
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
+# What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
+# with each other
+USUAL_COSINE, USUAL_PAIRS = 0.25, 2
+MANY = 6  # candidates, of which some are of another matter than the others
+LEAD_MAX = 6.0  # of the best, beyond which it says no more of being right
+ALONE = 2.0  # what the lead of a sole candidate counts
 BEST_MIN = 1.0  # what the best has at least, so that the others can be told in proportion to it
 
 
@@ -42,7 +48,7 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
     cosine of each with each.
 
     `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
-    are not of one session, and i holds as much of what the question names exactly.
+    are not of one session, and i holds as much of what the question names exactly, or nothing of it.
     """
 
     said: Array
@@ -66,14 +72,19 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     """Let the newest of the first candidates that speak of the same matter stand above the older ones.
 
     A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
-    most `reach`, times how much the two are the same matter. Nothing is lowered, so that what is wrongly
+    most `reach`, times how much the two are the same matter: how much more alike than the candidates are
+    among themselves. Nothing is lowered, so that what is wrongly
     taken for outdated stays one place below.
     """
-    first = found[: len(statements.said)]
-    low, high = newness.same
-    reach = (
-        newness.reach * np.clip((statements.cosine - low) / (high - low), 0.0, 1.0) * statements.may_follow
-    )
+    count = len(statements.said)
+    first, pairs = found[:count], statements.cosine[np.triu_indices(count, 1)]
+    median = float(np.median(pairs)) if len(pairs) else 0.0
+    if count >= MANY and median >= newness.blind:
+        return list(found)
+    usual = (len(pairs) * median + USUAL_PAIRS * USUAL_COSINE) / (len(pairs) + USUAL_PAIRS)
+    low, high = (usual + share * (1 - usual) for share in newness.same)
+    alike = np.clip((statements.cosine - low) / (high - low), 0.0, 1.0)
+    reach = newness.reach * alike * statements.may_follow
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
     lifted = [one.score for one in first]
     # A dozen at most, for which loops cost less than arrays.
@@ -103,6 +114,19 @@ def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) ->
         one = by_id.get(row, Ranked(id=row, score=0.0))
         by_id[row] = with_stage(one, "linked", max(0.0, LINKED * weight * given[origin] - one.score))
     return ordered(by_id.values())
+
+
+def lead(found: Sequence[Ranked]) -> float:
+    """Return by how much the best of some candidates is ahead of the next by what they show themselves, 0 to
+    `LEAD_MAX`; `ALONE` where there is no other.
+    """
+    shown = sorted((sum(one.weighed) for one in found), reverse=True)
+    return min(LEAD_MAX, shown[0] - shown[1]) if len(shown) > 1 else ALONE
+
+
+def beside(found: Sequence[Ranked], most: float) -> list[Ranked]:
+    """Return those that are at most so much behind the first, and what an edge leads to."""
+    return [one for one in found if found[0].score - one.score <= most or "linked" in one.lifted]
 
 
 def raised(found: Sequence[Ranked]) -> list[Ranked]:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from omegad.search.model import fitted
 from tests.acceptance.conftest import Home, until
 
 MEMORIES = (
@@ -45,11 +44,11 @@ def test_a_question_on_topic_is_answered_and_one_far_off_is_not(model_daemon: Ho
         answer = model_daemon.call("memory.query", text=question)
         assert answer["results"][0]["content"] == MEMORIES[number], question
         assert not answer["abstained"]
-        assert answer["confidence"] >= fitted().floor
+        assert answer["confidence"] >= answer["floor"]
     for question in FAR_OFF:
         answer = model_daemon.call("memory.query", text=question)
         assert (answer["results"], answer["abstained"]) == ([], True), question
-        assert answer["confidence"] < fitted().floor
+        assert answer["confidence"] < answer["floor"]
     until(lambda: _abstained(model_daemon) == [False] * len(ON_TOPIC) + [True] * len(FAR_OFF))
     by_words = model_daemon.call(
         "memory.query", text="the boiling point of refunds in winter", mode="keyword"

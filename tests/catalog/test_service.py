@@ -553,7 +553,7 @@ async def test_the_status_names_a_view_that_failed_and_where(
         monkeypatch.setattr(audit, "project", poisoned)
         await it.caller.call("tool.record", session_id="s", tool_name="Bash")
         await it.caller.call("memory.store", content="beta")
-        assert len((await it.caller.call("memory.query", text="alpha beta"))["results"]) == 2
+        assert len((await it.caller.call("memory.query", text="alpha beta", all=True))["results"]) == 2
         status = await it.caller.call("system.status")
         assert (status["views"]["audit"]["state"], status["views"]["audit"]["position"]) == ("failed", 1)
         assert status["views"]["audit"]["error"] == "at position 2: ZeroDivisionError: poisoned"
@@ -580,7 +580,7 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
                 lambda c: c.execute("SELECT count(*) FROM deferred").fetchone()[0]
             ):
                 await asyncio.sleep(0.01)
-        found = await it.caller.call("memory.query", text="alpha beta 1", mode="semantic")
+        found = await it.caller.call("memory.query", text="alpha beta 1", mode="semantic", all=True)
         assert (len(found["results"]), found["degraded"]) == (3, None)
         assert len(await events_of(it, MemoryEmbedded)) == 3
         assert (await it.caller.call("views.verify"))["ok"]
@@ -605,9 +605,9 @@ async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_
         found: list[Any] = []
         with anyio.fail_after(PATIENCE_S):
             while len(found) < 5:
-                found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))[
-                    "results"
-                ]
+                found = (
+                    await it.caller.call("memory.query", text="alpha beta x1", mode="semantic", all=True)
+                )["results"]
                 await asyncio.sleep(0.02)
         await it.daemon.backlog.sweep()
         await until(
@@ -620,7 +620,7 @@ async def test_answers_are_the_same_after_a_restart_and_without_the_views(
     paths: Paths, clock: FakeClock, model: FakeModel
 ) -> None:
     async def ask(it: Served) -> list[Any]:
-        found = await it.caller.call("memory.query", text="alpha beta 3")
+        found = await it.caller.call("memory.query", text="alpha beta 3", all=True)
         listed = await it.caller.call("memory.list")
         # Scores are others by a little: what was found once is stronger, and time goes on.
         return [

@@ -46,7 +46,7 @@ async def test_a_vector_of_no_direction_is_near_to_nothing(
         monkeypatch.setattr(vector_index, "EXACT_MAX", exact_max)
         async with served(paths, clock) as it:
             for mode in ("semantic", "hybrid"):
-                answer = await asked(it, "memory.query", text="alpha beta", mode=mode)
+                answer = await asked(it, "memory.query", text="alpha beta", mode=mode, all=True)
                 assert {found["memory_id"] for found in answer} >= {one, other}
             alike = await asked(it, "memory.similar", memory_id=other)
             assert {found["similarity"] for found in alike} == {0.0}

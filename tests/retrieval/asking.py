@@ -90,7 +90,7 @@ def ask(call: Call, questions: Sequence[Question], kept: Sequence[Kept]) -> tupl
     answers, degraded = [], 0
     for question in questions:
         started_s = time.perf_counter()
-        answer = call("memory.query", limit=LIMIT, **question.parameters())
+        answer = call("memory.query", limit=LIMIT, all=True, **question.parameters())
         took_ms = (time.perf_counter() - started_s) * 1_000
         degraded += answer["degraded"] is not None
         hits = tuple(

@@ -25,20 +25,20 @@ from omegad.embedding.session import Session
 from omegad.index.vector_index import VectorIndex
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.times import parse_time
-from omegad.search import QueryMemory, Sources, pipeline
+from omegad.search import QueryMemory, Sources, pipeline, ranking
 from omegad.search.model import RankingModel
 from omegad.text.ingestion import tagging
 from tests.builders import EMBEDDER, START_US, embedded, stored
-from tests.retrieval.dataset import load_memories, load_questions
+from tests.retrieval.dataset import FOLDER, load_memories, load_questions
 from tests.shown import Shown
 
+FIRST_DAY = "first day"
+RESULTS = 10
 MINUTE_US = 60_000_000
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-FEW = {1: 4, 3: 3, 10: 2, 30: 1}
+FEW = {1: 40, 3: 4, 10: 2, 30: 1}
 """Of how many memories the small stores are that questions are asked of as well, and the odds that they hold
-the answer.
-
-Whoever has stored little knows what, and asks for that.
+the answer where one is given at all: whoever has stored little knows what, and asks for that.
 """
 
 Embed = Callable[[str], bytes]
@@ -126,6 +126,21 @@ def own() -> Iterator[Corpus]:
         )
 
 
+def first_day() -> Iterator[Corpus]:
+    """Yield homes as they are on their first day: a handful of memories each, and what is asked of them."""
+    for number, line in enumerate((FOLDER / "first_day.jsonl").read_text().splitlines()):
+        said = json.loads(line)
+        yield Corpus(
+            domain=FIRST_DAY,
+            name=f"home-{number}",
+            memories=[Memory(key=str(key), content=text) for key, text in enumerate(said["memories"])],
+            questions=[
+                Question(text=text, kind=FIRST_DAY, gold=frozenset(map(str, gold)))
+                for text, gold in said["questions"]
+            ],
+        )
+
+
 def sets(path: Path, domain: str) -> Iterator[Corpus]:
     """Yield the sets of a file: each a project, its memories (id, content, event_type, session_id) and its
     questions (text, kind, gold, stale).
@@ -182,11 +197,72 @@ def locomo(path: Path, domain: str) -> Iterator[Corpus]:
         yield Corpus(domain=domain, name=f"locomo-{number}", memories=memories, questions=questions)
 
 
+def realtalk(path: Path, domain: str) -> Iterator[Corpus]:
+    """Yield the chat of a file in the form of REALTALK: one memory a message, dated; what has no evidence is
+    left out.
+    """
+    talk, memories = json.loads(path.read_text()), list[Memory]()
+    for session in sorted(
+        (key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+    ):
+        for turn in talk[session]:
+            said = datetime.strptime(turn["date_time"], "%d.%m.%Y, %H:%M:%S").replace(tzinfo=UTC)
+            if text := turn["clean_text"].strip():
+                memories.append(
+                    Memory(
+                        key=turn["dia_id"],
+                        content=f"{turn['speaker']}: {text}",
+                        session_id=session,
+                        referenced_at=int(said.timestamp()) * 1_000_000,
+                    )
+                )
+    known = {memory.key for memory in memories}
+    told = [(one["question"], known.intersection(one["evidence"])) for one in talk["qa"]]
+    questions = [Question(text=text, kind="chat", gold=frozenset(gold)) for text, gold in told if gold]
+    yield Corpus(domain=domain, name=path.stem, memories=memories, questions=questions)
+
+
+def precision(folder: Path) -> Iterator[Corpus]:
+    """Yield the beliefs of a folder of fixtures in the form of PrecisionMemBench by their scope, and what they
+    are to be asked; what is pinned is shown anyhow, and so neither right nor wrong.
+    """
+    beliefs, cases = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("beliefs.seed", "retrieval.cases")
+    )
+    for scope in dict.fromkeys(case["scope"][0] for case in cases):
+        known = {
+            one["_id"]: one
+            for one in beliefs
+            if scope in one["scope"]
+            and one["user_id"] == "test-user"
+            and not (one["superseded_by"] or one["resolved_at"])
+        }
+        pinned = frozenset(key for key, one in known.items() if one["pinned"])
+        asked = [case for case in cases if case["scope"][0] == scope and case["query"].strip()]
+        golds = [
+            known.keys() & case["expect"].get("relevantBeliefs", {}).get("shouldOnlyInclude", ())
+            for case in asked
+        ]
+        yield Corpus(
+            domain="precision",
+            name=scope,
+            memories=[
+                Memory(key=key, content=" ".join([one["canonical_name"], *one["aliases"], one["content"]]))
+                for key, one in known.items()
+            ],
+            questions=[
+                Question(text=case["query"], kind=case["category"], gold=frozenset(gold), stale=pinned - gold)
+                for case, gold in zip(asked, golds, strict=True)
+            ],
+        )
+
+
 def of_files(parser: argparse.ArgumentParser) -> None:
     """Let a program be told what there is beside the project's own set, and where vectors are kept."""
     for name, what in (
         ("--sets", "files of sets of memories and questions"),
         ("--locomo", "files of conversations in the form of LoCoMo"),
+        ("--realtalk", "files of chats in the form of REALTALK"),
     ):
         parser.add_argument(name, help=what, nargs="*", default=[], metavar="DOMAIN=FILE")
     parser.add_argument(
@@ -197,7 +273,7 @@ def of_files(parser: argparse.ArgumentParser) -> None:
 def named(options: argparse.Namespace) -> list[Corpus]:
     """Return the project's own set, and those of the files that a program was told of."""
     found = list(own())
-    for read, given in ((sets, options.sets), (locomo, options.locomo)):
+    for read, given in ((sets, options.sets), (locomo, options.locomo), (realtalk, options.realtalk)):
         for one in given:
             domain, path = one.split("=", 1)
             found += read(Path(path), domain)
@@ -267,6 +343,11 @@ class Library:
     def rank(self, asked: Asked, model: RankingModel) -> list[int]:
         """Return the rows that were seen as a model ranks them, best first."""
         return [one.id for one in pipeline.ordered(self._views[asked.project].connection, asked.seen, model)]
+
+    def shown(self, asked: Asked, model: RankingModel, most: float) -> list[int]:
+        """Return the first rows that are at most so far behind the best."""
+        best = pipeline.ordered(self._views[asked.project].connection, asked.seen, model)
+        return [one.id for one in ranking.beside(best[:RESULTS], most)]
 
     def signs(self, asked: Asked, model: RankingModel) -> dict[str, float]:
         """Return what the confidence in a model's ranking is read from."""

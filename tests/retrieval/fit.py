@@ -29,19 +29,24 @@ from omegad.search import confidence
 from omegad.search import model as models
 from omegad.search.features import FEATURES, MATCHING, PRIOR
 from omegad.search.model import Newness, RankingModel, Weight
-from tests.retrieval.corpora import FEW, Asked, Library, embedder, named, of_files
+from tests.retrieval.corpora import FEW, Asked, Library, embedder, first_day, named, of_files, precision
 
 Array = npt.NDArray[np.float64]
 
 TARGET = Path(models.__file__).with_name("model.json")
 BY_LENGTH = ("words", "coverage", "brief")
 """The features whose weight depends on how long the texts are."""
+BY_COVERAGE = ("meaning", "words", "rare_words", "coverage", "beginning", "in_a_row")
+"""The features whose weight depends on how much of the question the candidate holds that holds most."""
 PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
+BLIND = 0.54  # between the median cosines of candidates in English, 0.1 to 0.54, and in Chinese, from 0.54 on
 PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.05, "probation": -0.7}
 """Set, not fitted: the data has no ratings, and its types follow its domains. What `uses.py` finds of strength
 is next to nothing.
 """
+STATED = {"period": 6.0}
+"""Set as well: few questions name a time, and from 3 to 6 the figures are the same on each kind of texts."""
 SIGNS = (
     "intercept",
     "log_cosine",
@@ -51,9 +56,14 @@ SIGNS = (
     "lacks_names",
     "in_period",
     "by_chance",
+    "few",
+    "lead",
 )
+OF_VECTORS = frozenset({"log_cosine", "lead"})
+"""Signs that there are where the question has a vector."""
 RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
 ROUNDS = 2
+LOST = 2.0  # how much more an answer that is not shown costs than one that is none and is
 FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
 # Questions that stores of each size in `FEW` are asked in each domain: half have an answer there, a quarter
 # are of other projects
@@ -86,7 +96,8 @@ def main() -> int:
     except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    library = Library(corpora, embed)
+    judgements = [*first_day(), *(one for folder in options.precision for one in precision(folder))]
+    library = Library([*corpora, *judgements], embed)
     start = _model({name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING})
     asked, fitted_to = Domains(), Domains()
     for _ in range(ROUNDS):  # the shortlist is chosen by the weights that are fitted to it
@@ -104,6 +115,8 @@ def main() -> int:
     newness = _newness(library, fitted_to, start)
     fitted = msgspec.structs.replace(start, newness=newness, provenance=_provenance(fitted_to))
     fitted = _confidence(library, fitted, fitted_to)
+    judged = [library.ask(corpus, question, fitted) for corpus in judgements for question in corpus.questions]
+    fitted = _beside(library, fitted, fitted_to | _by_domain(judged))
     for domain, some in asked.items():
         _print(
             "fitted to all" if domain in fitted_to else "kept aside",
@@ -129,13 +142,15 @@ def _ranking(domains: Domains) -> RankingModel:
     greatest likelihood of its answers.
     """
     tables, golds, shares, given, lengths = [], [], [], [], []
-    place = [FITTED.index(name) for name in BY_LENGTH]
+    by_length, by_coverage = ([FITTED.index(name) for name in names] for names in (BY_LENGTH, BY_COVERAGE))
     for some in domains.values():
         for one in some:
             gold = np.isin(one.seen.rows, list(one.gold))
             if gold.any():
                 features = one.seen.features[:, : len(FITTED)]
-                tables.append(np.hstack([features, one.seen.length * features[:, place]]))
+                longer = one.seen.length * features[:, by_length]
+                covered = features[:, FITTED.index("coverage")].max() * features[:, by_coverage]
+                tables.append(np.hstack([features, longer, covered]))
                 given.append(one.seen.features[:, len(FITTED) :] @ np.array([PRIORS[name] for name in PRIOR]))
                 golds.append(gold / gold.sum())
                 lengths.append(one.seen.length)
@@ -159,12 +174,21 @@ def _ranking(domains: Domains) -> RankingModel:
         minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x
         / spread
     )
-    slopes: dict[str, float] = dict(zip(BY_LENGTH, found[len(FITTED) :].tolist(), strict=True))
+    slopes = found[len(FITTED) :].tolist()
+    by_length_slope: dict[str, float] = dict(zip(BY_LENGTH, slopes, strict=False))
+    by_coverage_slope: dict[str, float] = dict(zip(BY_COVERAGE, slopes[len(BY_LENGTH) :], strict=True))
     weights = {
-        name: Weight(value, value + slopes.get(name, 0.0), float(seen.min()), float(seen.max()))
+        name: Weight(
+            value,
+            value + by_length_slope.get(name, 0.0),
+            float(seen.min()),
+            float(seen.max()),
+            by_coverage_slope.get(name, 0.0),
+        )
         for name, value, seen in zip(FITTED, found[: len(FITTED)].tolist(), whole.T, strict=False)
     }
-    return _model(weights, (float(min(lengths)), float(max(lengths))))
+    stated = {name: Weight(value, value, 0.0, 1.0) for name, value in STATED.items()}
+    return _model(weights | stated, (float(min(lengths)), float(max(lengths))))
 
 
 def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness:
@@ -173,8 +197,8 @@ def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness
     """
     some = [one for asked in domains.values() if any(one.stale for one in asked) for one in asked]
     found: list[tuple[float, Newness]] = []
-    for reach, low in product((0.0, 2.0, 3.0, 4.0, 5.0), (0.4, 0.5)):
-        newness = Newness(reach=reach, same=(low, low + 0.3))
+    for reach, low in product((0.0, 3.0, 4.0, 5.0, 6.0), (0.2, 0.3, 0.35)):
+        newness = Newness(reach=reach, same=(low, low + 0.3), blind=BLIND)
         model = msgspec.structs.replace(start, newness=newness)
         figures = _figures(some, partial(library.rank, model=model))
         found.append((figures["MRR"] + NEWEST * figures["newest above stale"], newness))
@@ -201,7 +225,7 @@ def _confidence(library: Library, model: RankingModel, domains: Domains) -> Rank
         sys.stdout.write(
             f"confidence without {left_out}: log loss {np.average(losses, weights=_weights(some)):.4f}\n"
         )
-    by_words = _logistic(signs, tuple(name for name in SIGNS if name != "log_cosine"))
+    by_words = _logistic(signs, tuple(name for name in SIGNS if name not in OF_VECTORS))
     sure = [(one, models.probability(by_meaning, one.found)) for one in signs if "log_cosine" in one.found]
     whole = [
         [value for one, value in sure if one.domain == domain and one.answers and not one.size]
@@ -216,7 +240,64 @@ def _confidence(library: Library, model: RankingModel, domains: Domains) -> Rank
         ]
         told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
         sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
-    return msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
+    fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
+    return msgspec.structs.replace(fitted, caution=_caution(library, fitted))
+
+
+def _caution(library: Library, model: RankingModel) -> float:
+    """Return how many times the floor, for a sole memory, tells best what the homes of the first day answer
+    from what they do not; an answer lost costs as much as two that are none.
+    """
+    found = []
+    for corpus in first_day():
+        for question in corpus.questions:
+            asked = library.ask(corpus, question, model)
+            best = library.rank(asked, model)[: confidence.JUDGED]
+            sure = models.probability(model.confidence, library.signs(asked, model))
+            found.append((len(corpus.memories), sure, not asked.gold.isdisjoint(best)))
+    answered, others = (
+        [(size, sure) for size, sure, answers in found if answers is which] for which in (True, False)
+    )
+
+    def told(times: float) -> float:
+        cautious = msgspec.structs.replace(model, caution=times)
+        kept = fmean(sure >= cautious.floor_of(size) for size, sure in answered)
+        return LOST * kept + fmean(sure < cautious.floor_of(size) for size, sure in others)
+
+    tried: list[float] = np.arange(1.0, 10.0, 0.5).tolist()
+    times = max(tried, key=told)
+    fitted = msgspec.structs.replace(model, caution=times)
+    shares = [100 * fmean(sure < fitted.floor_of(size) for size, sure in some) for some in (answered, others)]
+    sys.stdout.write(
+        f"below {times:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
+    )
+    return times
+
+
+def _beside(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
+    """Return the model with how far behind the first a result may be: where what is shown holds most of what
+    answers, and least beside it, by the F measure in which an answer lost costs as much as two that are none.
+    """
+    found: list[tuple[float, float]] = []
+    for most in np.arange(0.5, 5.1, 0.25).tolist():
+        shares = {
+            domain: fmean(_measure(library, model, one, most) for one in some if one.gold)
+            for domain, some in domains.items()
+        }
+        found.append((fmean(shares.values()), most))
+        told = ", ".join(f"{domain} {100 * share:.1f}" for domain, share in shares.items())
+        sys.stdout.write(f"at most {most:.2f} behind the first: {told}\n")
+    return msgspec.structs.replace(model, beside=max(found)[1])
+
+
+def _measure(library: Library, model: RankingModel, asked: Asked, most: float) -> float:
+    """Return the F measure of the results of a question that are at most so far behind the first; what is
+    shown anyhow does not count.
+    """
+    rows = [row for row in library.shown(asked, model, most) if row not in asked.stale or row in asked.gold]
+    right = len(asked.gold.intersection(rows))
+    weight = LOST**2
+    return (1 + weight) * right / (len(rows) + weight * len(asked.gold))
 
 
 def _signs(library: Library, model: RankingModel, domains: Domains) -> Iterator[Signs]:
@@ -295,7 +376,7 @@ def _logistic(signs: Sequence[Signs], names: tuple[str, ...]) -> dict[str, float
 
 def _model(weights: dict[str, Weight], lengths: tuple[float, float] = (0.0, 0.0)) -> RankingModel:
     priors = {name: Weight(value, value, -PRIOR_MOST, PRIOR_MOST) for name, value in PRIORS.items()}
-    none = Newness(reach=0.0, same=(0.5, 0.8))
+    none = Newness(reach=0.0, same=(0.3, 0.6), blind=BLIND)
     return RankingModel(
         provenance="",
         ranking=weights | priors,
@@ -304,6 +385,8 @@ def _model(weights: dict[str, Weight], lengths: tuple[float, float] = (0.0, 0.0)
         confidence={},
         confidence_by_words={},
         floor=0.0,
+        caution=1.0,
+        beside=0.0,
     )
 
 
@@ -350,6 +433,8 @@ def _rounded(fitted: RankingModel) -> RankingModel:
         confidence={name: round(value, 3) for name, value in fitted.confidence.items()},
         confidence_by_words={name: round(value, 3) for name, value in fitted.confidence_by_words.items()},
         floor=round(fitted.floor, 3),
+        caution=round(fitted.caution, 3),
+        beside=round(fitted.beside, 3),
     )
 
 
@@ -364,6 +449,14 @@ def _options() -> argparse.Namespace:
         default=[],
         metavar="DOMAIN",
         help="domains to print figures of, and not to fit to",
+    )
+    parser.add_argument(
+        "--precision",
+        nargs="*",
+        default=[],
+        type=Path,
+        metavar="FOLDER",
+        help="folders of fixtures in the form of PrecisionMemBench, to fit to them what is shown beside the first",
     )
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
     return parser.parse_args()

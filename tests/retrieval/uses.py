@@ -18,7 +18,7 @@ import numpy.typing as npt
 from omegad.memory.strength import DAY_US, Uses, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.config import find_paths
-from omegad.search.features import FEATURES
+from omegad.search.features import COVERAGE, FEATURES
 from omegad.search.model import fitted
 from tests.retrieval.corpora import Asked, Library, embedder, named, of_files
 
@@ -78,7 +78,8 @@ def _met(asked: list[Asked], event_type: str, order: int) -> list[Met]:
         known: list[Uses] = [
             (event_type, uses[row], int(said[row] * DAY_US), int(used[row] * DAY_US)) for row in one.seen.rows
         ]
-        weighed = fitted().contributions(one.seen.features, FEATURES, one.seen.length)
+        covered = float(one.seen.features[:, COVERAGE].max(initial=0.0))
+        weighed = fitted().contributions(one.seen.features, FEATURES, one.seen.length, covered)
         scores = weighed.sum(axis=1) - weighed[:, PLACE]
         gold = np.isin(one.seen.rows, list(one.gold)).astype(np.float64)
         found.append((scores, strengths(known, MemoryTypes({}), int(day * DAY_US)), gold))

@@ -54,7 +54,7 @@ def test_both_scores_of_a_candidate_are_known_whichever_index_found_it(
         ["by meaning"],
         ["by words"],
     ]
-    query = search.QueryMemory(text="zeppelin noon", limit=1)
+    query = search.QueryMemory(text="zeppelin noon", limit=1, all=True)
     seen = pipeline.observed(views.connection, query, views.sources(query), LATER_US).candidates
     assert seen.ids.tolist() == rows
     assert min(*seen.cosine, *seen.bm25) > 0
@@ -264,7 +264,7 @@ def test_what_has_no_vector_yet_is_found_by_its_words_and_counted(views: Searche
 def test_what_waits_for_the_vector_finds_the_same_and_where_none_comes_it_is_said(views: Searched) -> None:
     for number in range(5):
         views.put(f"m{number}", f"alpha beta{number} of the importer", at=day(number))
-    query = QueryMemory(text="alpha beta3, last week", explain=True)
+    query = QueryMemory(text="alpha beta3, last week", explain=True, all=True)
     sources = views.sources(query)
     waiting = msgspec.structs.replace(sources, vector=lambda: sources.vector)
     assert search.search(views.connection, query, waiting, LATER_US) == search.search(

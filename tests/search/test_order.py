@@ -143,9 +143,12 @@ NOW = "which port does the api server listen on?"
 
 
 def put_versions(views: Searched, older: str = OLDER, newer: str = NEWER, **given: Any) -> None:
-    """Put two memories of one matter that do not fade, the older of which something speaks for."""
-    views.put("older", older, at=START_US, event_type="constraint", **given)
-    views.put("newer", newer, at=day(300), event_type="constraint", **given)
+    """Put two memories of one matter that do not fade, the older of which something speaks for; in sessions
+    of their own, unless one is given.
+    """
+    sessions = {"older": {"session_id": "s-1"} | given, "newer": {"session_id": "s-2"} | given}
+    views.put("older", older, at=START_US, event_type="constraint", **sessions["older"])
+    views.put("newer", newer, at=day(300), event_type="constraint", **sessions["newer"])
     views.show(rated("older", 1))
 
 
@@ -186,6 +189,31 @@ def test_what_is_new_is_not_lifted_where_it_replaces_nothing(
         found = views.find(question, now_us=YEAR_ON_US, explain=True, mode=mode)
         assert found[0].memory_id == "older" or newer.startswith("Anna"), mode
         assert all("newer" not in stages_of(one) for one in found), mode
+
+
+@pytest.mark.parametrize("newer", ["Port: the api server listens on 9090 by now", f"ARM: {NEWER}"])
+def test_a_note_that_begins_like_a_turn_is_none_where_there_is_no_session(
+    views: Searched, newer: str
+) -> None:
+    put_versions(views, OLDER, newer, session_id=None)
+    assert views.found(NOW, now_us=YEAR_ON_US) == ["newer", "older"]
+
+
+def test_the_newest_may_follow_although_it_lacks_the_name_that_is_asked_for(views: Searched) -> None:
+    put_versions(
+        views,
+        "the retry limit is five attempts for each customer of the shop (exporter.py)",
+        "the retry limit is nine attempts for each customer of the shop",
+    )
+    found = views.find("which limit has exporter.py for each customer of the shop", now_us=YEAR_ON_US)
+    assert ids(found) == ["newer", "older"]
+
+
+def test_nothing_is_lifted_among_texts_that_the_model_does_not_tell_apart(views: Searched) -> None:
+    for number in range(7):
+        views.put(f"m{number}", f"gamma delta epsilon zeta eta theta {number}", at=day(number))
+    found = views.find("gamma delta epsilon zeta eta theta 3", now_us=YEAR_ON_US, explain=True)
+    assert all("newer" not in stages_of(one) for one in found)
 
 
 def test_what_was_said_again_lately_is_as_new_as_that(views: Searched) -> None:

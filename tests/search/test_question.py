@@ -15,9 +15,11 @@ PRESENT = """
 which database do we use?; what is the current default timeout?; are we still on Postgres?
 what did we decide about retries?; what is new this week?
 which tests are failing today?; how do we deploy?; the reasoning engine is slow
+what must I run before a release?; which check comes before the merge?
 how long does a session last?; who made the last release?; tell me
 """
 PAST = """
+have we had this before?; what did we run before the release was automatic?
 what was the original port?; which port was it before the move?; what did the config previously say
 which queue did we use to run at first?; Why?
 when did we move to Postgres?; why do we use Postgres?; what is the reason for two queues?

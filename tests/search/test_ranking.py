@@ -5,6 +5,7 @@ lowers nobody.
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +19,8 @@ from omegad.search.pipeline import QueryMemory, observed
 from omegad.search.ranking import EPSILON, Ranked, Statements
 from tests.searching import LATER_US, Searched
 
-NEWNESS = Newness(reach=1.0, same=(0.5, 0.8))
+NEWNESS = Newness(reach=1.0, same=(0.2327, 0.6327), blind=1.1)
+HALF, NOT_AT_ALL = 0.65, 0.48  # the cosine of two memories that are so much of the same matter
 SCORES = st.lists(st.floats(-5, 5).map(lambda score: round(score, 3)), min_size=1, max_size=9)
 
 
@@ -94,9 +96,9 @@ def test_what_is_newer_is_lifted_above_what_it_follows_and_nobody_is_lowered(
         ([1.0, 0.9], among([1, 0]), [0, 1]),
         ([1.0, 0.9, 0.8, 0.7], among([0, 1, 2, 3]), [3, 2, 1, 0]),
         ([2.0, 0.9], among([0, 1]), [0, 1]),
-        ([1.0, 0.9], among([0, 1], NEWNESS.same[0]), [0, 1]),
-        ([1.0, 0.4], among([0, 1], 0.65), [0, 1]),
-        ([1.0, 0.6], among([0, 1], 0.65), [1, 0]),
+        ([1.0, 0.9], among([0, 1], NOT_AT_ALL), [0, 1]),
+        ([1.0, 0.4], among([0, 1], HALF), [0, 1]),
+        ([1.0, 0.6], among([0, 1], HALF), [1, 0]),
         ([1.0, 0.9], among([0, 1], may_follow=False), [0, 1]),
         ([1.0, 0.9, 0.8], among([0, 1]), [1, 0, 2]),
     ],
@@ -117,6 +119,11 @@ def test_the_newest_of_the_same_matter_stands_right_above(
 ) -> None:
     found = ranking.renewed(found_with(scores), statements, NEWNESS)
     assert ids(found) == order
+    blind = msgspec.structs.replace(NEWNESS, blind=0.0)
+    assert len(scores) < ranking.MANY
+    assert ids(ranking.renewed(found_with(scores), statements, blind)) == order, (
+        "few may all be of one matter"
+    )
     assert found[0].score == pytest.approx(scores[0], abs=len(scores) * EPSILON)
 
 
@@ -143,9 +150,11 @@ def test_the_model_in_force_weighs_every_feature_and_every_sign(views: Searched)
     views.put("a", "alpha")
     query = QueryMemory(text="alpha")
     seen = observed(views.connection, query, views.sources(query), LATER_US)
-    told = features(views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates)
+    told = features(
+        views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates, lead=1.0
+    )
     assert model.confidence.keys() == told.keys()
-    assert model.confidence_by_words.keys() == told.keys() - {"log_cosine"}
+    assert model.confidence_by_words.keys() == told.keys() - {"log_cosine", "lead"}
 
 
 def test_what_the_fit_did_not_see_counts_as_what_it_saw() -> None:
@@ -154,6 +163,6 @@ def test_what_the_fit_did_not_see_counts_as_what_it_saw() -> None:
     for beyond, bound in ((bounds[0] - 9.0, bounds[0]), (bounds[1] + 9.0, bounds[1])):
         for length in (-1.0, 0.5, 2.0):
             nearest = min(max(length, model.lengths[0]), model.lengths[1])
-            assert model.contributions(beyond[None], names, length) == pytest.approx(
-                model.contributions(bound[None], names, nearest)
+            assert model.contributions(beyond[None], names, length, 0.5) == pytest.approx(
+                model.contributions(bound[None], names, nearest, 0.5)
             )

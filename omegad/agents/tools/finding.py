@@ -37,6 +37,7 @@ class Query(Arguments, frozen=True, kw_only=True):
     since: Annotated[str | None, Meta(description="2026-01-31 or RFC 3339")] = None
     until: str | None = None
     mode: Literal["hybrid", "semantic", "keyword", "phrase"] = "hybrid"
+    all: Annotated[bool, Meta(description="also what is far less likely to answer")] = False
     project: Project = None
     person: Annotated[str | None, Meta(description="said by this one of the team")] = None
     settle: Settle = ()
@@ -68,13 +69,17 @@ class Welcome(Arguments, frozen=True, kw_only=True):
 async def query(session: Session, given: Query) -> Reply:
     """Search the project; where nothing in it answers, and none was named, all of them."""
     project = session.project_of(given.project)
-    found = await _search(session, given, project)
+    found, more = await _search(session, given, project)
     if not found and project and given.project is None:
-        found = await _search(session, given, None)
-    return Reply(bullets(found) or "nothing is remembered about that", {"results": found})
+        found, more = await _search(session, given, None)
+    text = bullets(found) or "nothing is remembered about that"
+    if more:
+        return Reply(f"{text}\n{more} more, less likely: all=true", {"results": found, "more": more})
+    return Reply(text, {"results": found})
 
 
-async def _search(session: Session, given: Query, project: str | None) -> list[Fields]:
+async def _search(session: Session, given: Query, project: str | None) -> tuple[list[Fields], int]:
+    """Return what is found, and how many more are far less likely."""
     answer = await session.ask(
         "memory.query",
         text=given.query,
@@ -85,11 +90,21 @@ async def _search(session: Session, given: Query, project: str | None) -> list[F
         since=given.since,
         until=given.until,
         mode=given.mode,
+        all=given.all,
         project=project,
         person=given.person,
         asked_in=session.session_id,
     )
-    return [brief(result, session.project, score=round(result.score, 3)) for result in answer.results]
+    found = [
+        brief(result, session.project, score=round(result.score, 3), same=_told(len(result.same)))
+        for result in answer.results
+    ]
+    return found, answer.more
+
+
+def _told(same: int) -> str:
+    """Say how many other memories one stands for."""
+    return f"{same} more {'say' if same > 1 else 'says'} the same" if same else ""
 
 
 async def lessons(session: Session, given: Lessons) -> Reply:

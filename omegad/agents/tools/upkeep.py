@@ -236,7 +236,12 @@ async def _evolution(session: Session, given: Reflect) -> Reply:
     project = session.project_of(given.project)
     required("evolution", topic=given.topic)
     answer = await session.ask(
-        "memory.query", text=given.topic, project=project, limit=given.limit, asked_in=session.session_id
+        "memory.query",
+        text=given.topic,
+        project=project,
+        limit=given.limit,
+        all=True,
+        asked_in=session.session_id,
     )
     near = [one for one in answer.results if one.score >= ON_TOPIC * answer.results[0].score]
     known = {one.memory_id: one for one in near}

@@ -104,6 +104,10 @@ def query(arguments: Namespace, instance: Instance) -> None:
         if result.get("conflict"):
             conflict = cut(one_line(result["conflict"]), CONFLICT_COLUMNS)
             print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
+        if same := result.get("same"):
+            print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
+    if answer["more"] and not arguments.json:
+        print(f"{answer['more']} more, far less likely; --all shows them")
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:

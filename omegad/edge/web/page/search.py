@@ -38,6 +38,7 @@ async def page(ask: Asking) -> Mapping[str, object]:
             "memory.query",
             text=text,
             limit=FOUND_MAX,
+            all=True,
             explain=True,
             **filters,
             event_types=[kind] if kind else None,

@@ -1,0 +1,88 @@
+"""What is shown beside the first result: what may answer as well, and of wordings of one fact one."""
+
+import numpy as np
+import pytest
+
+from omegad.search import folding
+from omegad.search.folding import Saying
+from tests.builders import rated, stored
+from tests.searching import Searched, day
+
+ONE_FACT = (
+    "Billing runs on PostgreSQL 16",
+    "The billing service uses PostgreSQL 16",
+    "For billing it is PostgreSQL 16 that we run",
+)
+OTHER_FACTS = (
+    "Billing runs on PostgreSQL 17",
+    "Billing runs on MySQL 16",
+    "Billing does not run on PostgreSQL 16",
+    "Search runs on PostgreSQL 16",
+)
+
+
+def put_many(views: Searched) -> None:
+    views.put("answer", "the nightly export times out unless fetch_size is 500")
+    for number in range(9):
+        views.put(f"other{number}", f"nightly walk number {number} through the harbour")
+
+
+def test_what_is_far_less_likely_is_counted_and_not_shown(views: Searched) -> None:
+    put_many(views)
+    question = "why does the nightly export times out"
+    cut, whole = (views.matches(question, all=which) for which in (False, True))
+    assert [one.memory_id for one in cut.results] == ["answer"]
+    assert len(whole.results) == len(cut.results) + cut.more == 10
+    assert whole.more == 0
+    assert whole.results[0] == cut.results[0]
+    assert views.matches(question, all=False, limit=3).more == 2
+
+
+def test_what_is_about_as_likely_stays(views: Searched) -> None:
+    for number in range(3):
+        views.put(f"m{number}", f"the export of shop{number} runs nightly, at {number} o'clock")
+    found = views.matches("when does the export run nightly?", all=False)
+    assert len(found.results) == 3
+
+
+@pytest.mark.parametrize("mode", ["keyword", "phrase"])
+def test_modes_of_words_alone_leave_nothing_out(views: Searched, mode: str) -> None:
+    put_many(views)
+    found = views.matches("nightly", mode=mode, all=False)
+    assert (len(found.results), found.more) == (10, 0)
+
+
+@pytest.mark.parametrize("proved", [None, "m0"])
+def test_wordings_of_one_fact_are_one_result_the_best_proved_or_newest_in_front(
+    views: Searched, proved: str | None
+) -> None:
+    for number, text in enumerate(ONE_FACT):
+        views.show(stored(f"m{number}", text), project="p", session_id=None, occurred_at=day(number))
+        views.embed(f"m{number}", ONE_FACT[0])
+    if proved:
+        views.show(rated(proved, 1))
+    found = views.matches("what does billing run on?", all=False).results
+    front = proved or "m2"
+    assert [one.memory_id for one in found] == [front]
+    assert sorted((front, *found[0].same)) == ["m0", "m1", "m2"]
+    assert len(views.matches("what does billing run on?").results) == 3
+
+
+def test_groups_keep_the_place_of_the_first_and_join_what_one_wording_joins() -> None:
+    sayings = [Saying(text, 0.0, number) for number, text in enumerate(("a", *ONE_FACT, "b"))]
+    cosines = np.eye(5)
+    cosines[1, 3] = cosines[3, 1] = cosines[2, 3] = cosines[3, 2] = folding.SAME_COSINE
+    assert folding.groups(sayings, cosines) == [[0], [3, 2, 1], [4]]
+
+
+@pytest.mark.parametrize("other", OTHER_FACTS)
+def test_what_differs_in_a_number_a_name_or_a_sign_is_not_the_same(other: str) -> None:
+    sayings = [Saying(ONE_FACT[0], 0.0, 0), Saying(other, 0.0, 1)]
+    assert folding.groups(sayings, np.ones((2, 2))) == [[0], [1]]
+
+
+def test_turns_of_a_conversation_and_long_texts_are_never_the_same() -> None:
+    turns = [Saying(text, 0.0, number, is_spoken=True) for number, text in enumerate(ONE_FACT)]
+    texts = [Saying(text * 30, 0.0, number) for number, text in enumerate(ONE_FACT)]
+    for sayings in (turns, texts):
+        assert len(folding.groups(sayings, np.ones((3, 3)))) == 3
