@@ -109,6 +109,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     verified: bool
     """Whether the weights and the tokenizer were compared with hashes known beforehand."""
 
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether texts of all languages that say the same have vectors that are alike."""
+        return self.format == "e5s1"
+
 
 MINILM = Model(
     name="all-MiniLM-L6-v2",
