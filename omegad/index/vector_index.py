@@ -31,6 +31,9 @@ VECTOR_BYTES = 4 * DIMENSIONS
 # Between a question and its answer, and texts that have nothing to do with each other, the cosines of the
 # model for all languages are .37 and .10 where that for English has .59 and .02.
 SLOPE, OFFSET = 1.8, 0.21
+# The same between two memories: of one matter they are from .75 on, and entirely from .95 on, where by the
+# model for English that is .5 and .8.
+ALIKE_SLOPE, ALIKE_OFFSET = 1.5, 0.625
 SIGNS_AT_ONCE = 8_192
 
 _VECTORS = (
@@ -97,6 +100,17 @@ class VectorIndex:
     def scaled(self, cosine: float) -> float:
         """Return what a cosine would be by the model for English."""
         return min(1.0, SLOPE * cosine - OFFSET) if self.is_multilingual else cosine
+
+    def likeness(
+        self, connection: Connection, memory_rows: Sequence[int]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Return the cosine of each of the memory rows with each, by their first passages, on the scale of
+        the model for English; and which of them have vectors.
+        """
+        vectors = self.vectors_of(connection, memory_rows)
+        products: npt.NDArray[np.float64] = vectors @ vectors.T
+        scaled = ALIKE_SLOPE * products - ALIKE_OFFSET if self.is_multilingual else products
+        return scaled, np.asarray(vectors.any(axis=1))
 
     def nearest(
         self, connection: Connection, vector: bytes, wanted: Selection, limit: int

@@ -106,9 +106,7 @@ class VectorIndexes:
         """
         alike = np.zeros((len(memory_rows), len(memory_rows)))
         for index in self._asked(vectors):
-            rows = index.vectors_of(connection, memory_rows)
-            products = rows @ rows.T
-            has: npt.NDArray[np.bool_] = np.asarray(rows.any(axis=1))
+            products, has = index.likeness(connection, memory_rows)
             alike = np.where((alike == 0) & has[:, None] & has[None, :], products, alike)
         return alike
 

@@ -264,7 +264,7 @@ class EmbeddingBacklog:
             for one in events
             if isinstance(one.event, MemoryStored | MemoryEvolved | MemoryEdited | MemoryEmbedded)
         }
-        if self._wanted != self._swept_with:
+        if self._swept_with is not None and self._wanted != self._swept_with:
             return True
         needed = self._wanted.needed if self._near.meets_languages else None
         return not all(

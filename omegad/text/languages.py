@@ -1,5 +1,5 @@
-"""Which language a text is in, as far as it matters here: English or another, and which stemmer and which
-words that say nothing go with it. By script, and by its small words. Pure.
+"""Which language a text is in, as far as it matters here: English or another, and which words in it
+say nothing. By script, and by its small words. Pure.
 
 What tells nothing (names, codes, a word or two) counts as English.
 """
@@ -32,19 +32,16 @@ _SCRIPTS = {
     OTHER: "\u0530-\u058f\u0700-\u074f\u0780-\u08ff\u0a00-\u0dff\u0e80-\u10ff\u1200-\u1cff\ua4d0-\uabff",
 }
 _UNSPACED = ("ja", "zh", "th")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"(?<![\w./@$=-])[^\W\d_]+(?![\w/@=-])")  # no part of a path, an option or a name
 _SIGNS = {language: re.compile(f"[{signs}]") for language, signs in _SCRIPTS.items()}
 _NOT_LATIN = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 _ACCENT = re.compile(r"[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 
 
 class Language(msgspec.Struct, frozen=True):
-    """A language: its code (ISO 639-1), the name of its stemmer where there is one, and the small words that
-    say nothing of what a question is about.
-    """
+    """A language: its code (ISO 639-1), and the small words that say nothing of what a question is about."""
 
     code: str
-    stemmer: str | None
     small: frozenset[str]
 
     @property
@@ -52,20 +49,22 @@ class Language(msgspec.Struct, frozen=True):
         """Whether the texts of it are English, or tell nothing."""
         return self.code == ENGLISH
 
-
-class _Written(msgspec.Struct, frozen=True):
-    """A language as languages.json has it."""
-
-    stemmer: str | None
-    words: str
+    def without_small_words(self, question: str) -> str:
+        """Return a question without these words; as it is where nothing else is in it."""
+        if self.code in _UNSPACED:
+            asked = sorted((word for word in self.small if len(word) > 1), key=len, reverse=True)
+            said = re.sub("|".join(asked), " ", question) if asked else question
+        else:
+            said = _WORD.sub(lambda word: " " if word[0].lower() in self.small else word[0], question)
+        return said if _WORD.search(said) else question
 
 
 _ALL = {
-    code: Language(code, written.stemmer, frozenset(written.words.split()))
-    for code, written in msgspec.json.decode(
-        resources.files("omegad.text").joinpath("languages.json").read_bytes(), type=dict[str, _Written]
+    code: Language(code, frozenset(words.split()))
+    for code, words in msgspec.json.decode(
+        resources.files("omegad.text").joinpath("languages.json").read_bytes(), type=dict[str, str]
     ).items()
-} | {code: Language(code, None, frozenset()) for code in (OTHER, "th")}
+} | {code: Language(code, frozenset()) for code in (OTHER, "th")}
 _LATIN = [code for code in _ALL if code not in _SCRIPTS]
 _TOLD_BY: dict[str, list[str]] = {}
 """The languages in Latin letters that each small word tells; what English has as well tells English."""
