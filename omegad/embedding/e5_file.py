@@ -63,8 +63,8 @@ class E5File:
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
-        self._raw = memoryview(np.memmap(path, np.uint8, "r").data)
         try:
+            self._raw = memoryview(np.memmap(path, np.uint8, "r").data)
             self._read()
         except (struct.error, ValueError) as error:
             raise self._broken(str(error)) from error

@@ -5,6 +5,7 @@ a text to embed.
 """
 
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,13 +87,14 @@ class QuantisedWords:
         published = E5File(folder / E5)
         place = published.place(WORDS, Q4)
         self._offset, self._row = place.offset, place.length // published.sizes.vocabulary
-        self._file = (folder / E5).open("rb", buffering=0)
+        self._file = os.open(folder / E5, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)
         self._encode = Unigram(folder / PIECES, tokens_max).encode
 
     def given(self, text: str) -> dict[str, NDArray[np.generic]]:
         """Return the rows of a text's words: float32[tokens, hidden size]."""
-        file, row = self._file.fileno(), self._row
-        read = [os.pread(file, row, self._offset + row * number) for number in self._encode(text)]
+        row = self._row
+        read = [os.pread(self._file, row, self._offset + row * number) for number in self._encode(text)]
         return {"rows": unpacked(np.frombuffer(b"".join(read), np.uint8)).reshape(len(read), -1)}
 
 

@@ -15,11 +15,11 @@ from omegad.text.languages import language_of
         ("pt", "Qual é a porta que o servidor não usa mais?"),
         ("it", "Perché la connessione scade dopo un minuto e come si evita?"),
         ("nl", "Waarom moet het bestand niet worden opgeslagen?"),
-        ("tr", "Bağlantı neden bir dakika sonra kapanıyor?"),
+        ("tr", "Sunucu neden bir dakika sonra cevap vermez?"),
         ("id", "Mengapa koneksi itu tidak dapat dibuka dari server?"),
         ("vi", "Tại sao kết nối không được mở?"),
         ("zh", "修复了 payment_gateway.py 中的超时"),
-        ("ja", "なぜログインがタイムアウトするのですか？"),
+        ("ja", "なぜログインがタイムアウトするのですか。"),
         ("ko", "데이터베이스는 어느 포트를 사용합니까?"),
         ("ru", "Почему соединение закрывается через минуту?"),
         ("ar", "لماذا ينقطع الاتصال بعد دقيقة؟"),
@@ -62,7 +62,7 @@ def test_the_small_words_of_a_question_are_no_terms(question: str, words: set[st
 
 
 def test_a_question_word_without_spaces_is_no_term_and_what_is_asked_about_is() -> None:
-    terms = telling("我们什么时候部署？")
+    terms = telling("我们什么时候部署。")
     assert '"部署"' in terms
     assert not any("什么" in term for term in terms)
 
