@@ -67,10 +67,17 @@ _ALL = {
 } | {code: Language(code, frozenset()) for code in (OTHER, "th")}
 _LATIN = [code for code in _ALL if code not in _SCRIPTS]
 _TOLD_BY: dict[str, list[str]] = {}
-"""The languages in Latin letters that each small word tells; what English has as well tells English."""
+"""The languages in Latin letters that each small word tells. What English shares with another tells nothing,
+nor does a single letter.
+"""
 for _code in _LATIN:
-    for _word in _ALL[_code].small if _code == ENGLISH else _ALL[_code].small - _ALL[ENGLISH].small:
+    for _word in _ALL[_code].small:
         _TOLD_BY.setdefault(_word, []).append(_code)
+_TOLD_BY = {
+    word: codes
+    for word, codes in _TOLD_BY.items()
+    if len(word) > 1 and (codes == [ENGLISH] or ENGLISH not in codes)
+}
 
 
 def language_of(text: str) -> Language:

@@ -80,7 +80,8 @@ async def store(it: Served, content: str) -> str:
 
 
 async def ask(it: Served, text: str) -> dict[str, Any]:
-    return await it.caller.call("memory.query", text=text, project="p", limit=3)
+    answer: dict[str, Any] = await it.caller.call("memory.query", text=text, project="p", limit=3)
+    return answer
 
 
 async def test_a_home_in_english_never_asks_the_other_model(
