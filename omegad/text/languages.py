@@ -5,6 +5,7 @@ What tells nothing (names, codes, a word or two) counts as English.
 """
 
 import re
+from functools import lru_cache
 from importlib import resources
 
 import msgspec
@@ -13,6 +14,7 @@ ENGLISH = "en"
 OTHER = "und"
 """A language that is not told from others in its script."""
 READ_CHARACTERS = 2_000
+KEPT = 32  # texts whose languages are at hand: a question is looked at in several places
 SHARE_MIN = 0.3  # of a text's words are of another script, where it is in another language
 SIGNS_PER_WORD = 2  # of a script without spaces
 ACCENTED = 0.5  # what a word with a letter that English lacks counts, beside a small word's 1
@@ -82,7 +84,11 @@ _TOLD_BY = {
 
 def language_of(text: str) -> Language:
     """Return the language of a text: that of most of its words."""
-    text = text[:READ_CHARACTERS]
+    return _language_of(text[:READ_CHARACTERS])
+
+
+@lru_cache(maxsize=KEPT)
+def _language_of(text: str) -> Language:
     words = [word.lower() for word in _WORD.findall(text)]
     if not text.isascii() and _NOT_LATIN.search(text):
         signs = {code: len(pattern.findall(text)) for code, pattern in _SIGNS.items()}
