@@ -39,7 +39,7 @@ from omegad.coordination.events import (
 from omegad.daemon import VOCABULARY, Daemon, composition
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
+from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest, Model
 from omegad.knowledge.events import Side, ThesisEvidenced, ThesisStated
 from omegad.log import event_log, verifying
 from omegad.log.codec import tag_of
@@ -594,13 +594,13 @@ class FakeModel:
         return vector_of("" if self.same else text)
 
 
-def put_model(models_dir: Path, embedder_id: str = EMBEDDER) -> None:
+def put_model(models_dir: Path, embedder_id: str = EMBEDDER, model: Model = MINILM) -> None:
     """Lay an installed model into a folder, as far as the catalogue looks."""
-    folder = catalogue.folder_of(models_dir, MINILM.name)
+    folder = catalogue.folder_of(models_dir, model.name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / catalogue.GRAPH).write_bytes(b"graph")
     manifest = Manifest(
-        name=MINILM.name,
+        name=model.name,
         embedder_id=embedder_id,
         pooling="mean",
         tokens_max=256,
@@ -609,7 +609,8 @@ def put_model(models_dir: Path, embedder_id: str = EMBEDDER) -> None:
         precision="int8",
         builder_version=BUILDER_VERSION,
         files={catalogue.GRAPH: FileRecord("", 5)},
-        source=MINILM.source,
+        source=model.source,
+        format=model.format,
         verified=True,
     )
     (folder / catalogue.MANIFEST).write_bytes(msgspec.json.encode(manifest))
@@ -714,7 +715,7 @@ async def served(
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.past.run)
-        tasks.start_soon(service.services.near.embedder.run)
+        tasks.start_soon(service.services.near.run)
         tasks.start_soon(service.vector_sweep.run)
         views = service.services.views
         views.workers = WorkersHere((), projections.ALL, views._lookup)

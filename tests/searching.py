@@ -7,6 +7,7 @@ import msgspec
 
 from omegad import search
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory.types import MemoryTypes
 from omegad.search import Matches, QueryMemory, Result, Sources
 from omegad.search.model import fitted
@@ -27,7 +28,7 @@ class Searched(Shown):
 
     def __init__(self, types: MemoryTypes | None = None) -> None:
         super().__init__()
-        self.index = VectorIndex(EMBEDDER)
+        self.index = VectorIndexes(VectorIndex(EMBEDDER))
         self.types = types or MemoryTypes({})
         self.model = msgspec.structs.replace(fitted(), floor=0.0)
 
@@ -51,7 +52,7 @@ class Searched(Shown):
         return row
 
     def sources(self, query: QueryMemory) -> Sources:
-        vector = None if query.mode in {"keyword", "phrase"} else vector_of(query.text)
+        vector = None if query.mode in {"keyword", "phrase"} else {EMBEDDER: vector_of(query.text)}
         return Sources(vector, self.index if vector else None, self.types, self.model)
 
     def matches(self, text: str, now_us: int = LATER_US, **changes: Any) -> Matches:

@@ -16,7 +16,7 @@ from msgspec import Meta
 from omegad import index
 from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit, signed
 from omegad.index.active import active
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log.projection import to_json
 from omegad.memory.types import MemoryTypes
 from omegad.person import identity
@@ -130,7 +130,7 @@ class Context(ViewAnswer, frozen=True):
 class PreparedContext(NamedTuple):
     """The vector of the question, None without one, and the known types."""
 
-    vector: bytes | None
+    vector: Vectors | None
     types: MemoryTypes
 
 
@@ -239,7 +239,7 @@ def read(connection: Connection, query: AssembleContext, asked: PreparedContext,
         matches = search(
             connection,
             sought,
-            Sources(asked.vector, moment.index_as(VectorIndex) if asked.vector else None, asked.types),
+            Sources(asked.vector, moment.index_as(VectorIndexes) if asked.vector else None, asked.types),
             moment.now_us,
         )
         found = [Line(one.memory_id, f"{one.event_type}: {one.content}") for one in matches.results]
@@ -266,7 +266,7 @@ async def finish(
             results=tuple(Returned(memory_id=memory_id, score=0.0) for memory_id in memories),
             read_position=found.position,
             at=services.clock.now_us(),
-            embedder_id=services.embedder_id if query.query else None,
+            embedder_id=services.embedder_id_of(query.query) if query.query else None,
         )
         services.record(event, context, session_id=query.session_id, project=query.project)
     return found

@@ -32,6 +32,7 @@ from omegad.catalog.methods import ALL, SERVED
 from omegad.catalog.service import Service
 from omegad.embedding import cache
 from omegad.embedding.cache import VectorLookup
+from omegad.embedding.catalogue import E5_SMALL
 from omegad.embedding.embedder import Embedder
 from omegad.index.served import RecentVectors, ServedIndex
 from omegad.knowledge import lint_report
@@ -167,11 +168,11 @@ async def composed(
                 workers=beside,
             )
         )
-        embedder = Embedder(
-            vectors,
-            models_dir=paths.models,
-            choice=settings.model,
-            idle_unload_s=settings.model_idle_unload_s,
+        embedder, *multilingual = (
+            Embedder(
+                vectors, models_dir=paths.models, choice=choice, idle_unload_s=settings.model_idle_unload_s
+            )
+            for choice in (settings.model, *((E5_SMALL.name,) if settings.model == "auto" else ()))
         )
         services = DaemonServices(
             log=log,
@@ -179,7 +180,7 @@ async def composed(
             past=await stack.enter_async_context(
                 past.opened(paths.home, log, views, projections.ALL, limits)
             ),
-            near=ServedIndex(embedder),
+            near=ServedIndex(embedder, *multilingual),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             rules=Rules(
                 noise=noise.load(_existing(paths.home / "noise.toml")),
@@ -226,6 +227,7 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
     )
     backlog = EmbeddingBacklog(services.log, services.views, services.near, requests.execute)
     services.views.on_deferred = backlog.look_again
+    services.near.catch_up = backlog.catch_up
     services.spool.execute = partial(requests.execute_all, context=RequestContext(client="spool"))
     # Made below
     check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108
@@ -333,7 +335,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
             "asof": services.past.run,
             "erasing": daemon.erasing.run,
             "vector_sweep": daemon.vector_sweep.run,
-            "embedder": services.near.embedder.run,
+            "embedder": services.near.run,
             "reactions": daemon.reactions.run,
             "sharing": daemon.exchange.run,
             "clock": services.steadiness.run,

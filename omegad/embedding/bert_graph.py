@@ -1,4 +1,4 @@
-"""Writes the ONNX graph of a BERT encoder, in 8 bits, over its weights as they are published.
+"""Writes the ONNX graph of a BERT encoder, in 8 bits, over its weights in another file.
 
 It takes one text, unpadded: `input_ids` int64[tokens] gives `hidden` float32[tokens, hidden size], the last
 layer's output. With one text there is nothing to mask, and pooling outside, in float64, keeps vectors the
@@ -17,12 +17,16 @@ import msgspec
 
 from omegad.embedding import onnx_file
 from omegad.embedding.catalogue import CONFIG, GRAPH, WEIGHTS
-from omegad.embedding.onnx_file import FLOAT, INT8, INT64, RUNTIME, Attribute
-from omegad.embedding.safetensors import FLOAT32, FLOAT32_BYTES, read_header
+from omegad.embedding.onnx_file import FLOAT, INT64, RUNTIME, Attribute
+from omegad.embedding.safetensors import FLOAT32, FLOAT32_BYTES, INT8, read_header
 from omegad.runtime.errors import Invalid
 
 INT8_MAX = 127
 LEAST_NORMAL = 2.0**-126  # of float32
+WIDTHS = {FLOAT32: (onnx_file.FLOAT, FLOAT32_BYTES), INT8: (onnx_file.INT8, 1)}
+"""Of each type of tensor its number in a graph, and the bytes of an element."""
+WORDS = "embeddings.word_embeddings.weight"
+SCALE = ".scale"  # what the name of a matrix in 8 bits is followed by in that of its scales
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,23 +89,30 @@ class _Graph:
         content = struct.pack(f"<{len(values)}q", *values)
         self.constants[name] = onnx_file.tensor(name, INT64, (len(values),), content)
 
-    def weight(self, name: str, *shape: int) -> str:
-        """Point at a published tensor; raises `Invalid` unless it is float32 of exactly that shape."""
+    def has(self, name: str) -> bool:
+        """Say whether the weights have a tensor of that name."""
+        return name in self._tensors
+
+    def is_quantised(self, name: str) -> bool:
+        """Say whether a tensor is in 8 bits already; what its rows stand for is beside it then."""
+        return name in self._tensors and self._tensors[name].dtype == INT8
+
+    def weight(self, name: str, *shape: int, dtype: str = FLOAT32) -> str:
+        """Point at a tensor of the file; raises `Invalid` unless it is of that type and shape."""
         tensor = self._tensors.get(name)
         if tensor is None:
             raise Invalid(f"this model cannot be used: {self._weights.name} has no {name}")
-        if tensor.dtype != FLOAT32:
+        if tensor.dtype != dtype:
             raise Invalid(
                 f"this model cannot be used: {name} is {tensor.dtype}", hint="use the model's float32 weights"
             )
-        if tensor.shape != shape or tensor.length != math.prod(shape) * FLOAT32_BYTES:
+        if tensor.shape != shape or tensor.length != math.prod(shape) * WIDTHS[dtype][1]:
             raise Invalid(
                 f"this model cannot be used: {name} is {list(tensor.shape)}, not {list(shape)} as its"
                 " config.json says"
             )
-        self.constants[name] = onnx_file.tensor_in(
-            self._weights.name, tensor.offset, tensor.length, name, shape
-        )
+        place = onnx_file.Place(self._weights.name, tensor.offset, tensor.length)
+        self.constants[name] = onnx_file.tensor_in(place, name, WIDTHS[dtype][0], shape)
         return name
 
 
@@ -110,8 +121,17 @@ def build(folder: Path) -> None:
 
     Raises `Invalid` where these are not float32 weights of a supported encoder.
     """
-    config = read_config(folder / CONFIG)
-    graph = _Graph(folder / WEIGHTS)
+    write(read_config(folder / CONFIG), folder / WEIGHTS, folder / GRAPH)
+
+
+def write(config: Config, weights: Path, path: Path) -> None:
+    """Write the graph of an encoder, over its weights in the same folder; raises `Invalid` where these do
+    not fit.
+
+    Without a table of words among them the graph takes `rows` float32[tokens, hidden size] of it instead of
+    `input_ids`. Matrices may be in 8 bits already, each with its scales.
+    """
+    graph = _Graph(weights)
     graph.number("one", 1.0)
     graph.number("half", 0.5)
     graph.number("sqrt_two", math.sqrt(2))
@@ -122,15 +142,20 @@ def build(folder: Path) -> None:
     graph.integers("split_heads", 0, config.num_attention_heads, -1)
     graph.integers("three_parts", *[config.hidden_size] * 3)
     graph.integers("join_heads", 0, -1)
+    given = (
+        onnx_file.value("input_ids", INT64, ("tokens",))
+        if graph.has(WORDS)
+        else onnx_file.value("rows", FLOAT, ("tokens", config.hidden_size))
+    )
     hidden = _embeddings(graph, config)
     for layer in range(config.num_hidden_layers):
         hidden = _layer(graph, config, f"encoder.layer.{layer}.", hidden)
     graph.node("Identity", hidden, outputs=("hidden",))
-    (folder / GRAPH).write_bytes(
+    path.write_bytes(
         onnx_file.model(
             graph.nodes,
             graph.constants.values(),
-            onnx_file.value("input_ids", INT64, ("tokens",)),
+            given,
             onnx_file.value("hidden", FLOAT, ("tokens", config.hidden_size)),
         )
     )
@@ -142,16 +167,19 @@ def _embeddings(graph: _Graph, config: Config) -> str:
     Words are brought to what 8 bits hold of them as a text needs them: of the table, which is half of the
     weights, nothing else is read.
     """
-    size = config.hidden_size
-    table = graph.weight("embeddings.word_embeddings.weight", config.vocab_size, size)
-    exact = graph.node("Gather", table, "input_ids", axis=0)
-    largest = graph.node("ReduceMax", graph.node("Abs", exact), axes=[-1], keepdims=1)
-    scales = graph.node("Div", graph.node("Max", largest, "least"), "int8_max")
-    words = graph.node("Mul", graph.node("Round", graph.node("Div", exact, scales)), scales)
+    size, is_whole = config.hidden_size, graph.has(WORDS)
+    if is_whole:
+        exact = graph.node("Gather", graph.weight(WORDS, config.vocab_size, size), "input_ids", axis=0)
+        largest = graph.node("ReduceMax", graph.node("Abs", exact), axes=[-1], keepdims=1)
+        scales = graph.node("Div", graph.node("Max", largest, "least"), "int8_max")
+        words = graph.node("Mul", graph.node("Round", graph.node("Div", exact, scales)), scales)
+    else:
+        words = "rows"
     positions = graph.weight("embeddings.position_embeddings.weight", config.max_position_embeddings, size)
     types = graph.weight("embeddings.token_type_embeddings.weight", config.type_vocab_size, size)
     placed = graph.node("Add", positions, graph.node("Gather", types, "zero", axis=0))
-    placed = graph.node("Slice", placed, "zero", graph.node("Shape", "input_ids"))
+    count = graph.node("Shape", "input_ids") if is_whole else graph.node("Shape", "rows", end=1)
+    placed = graph.node("Slice", placed, "zero", count)
     return _norm(graph, config, "embeddings.", graph.node("Add", words, placed))
 
 
@@ -203,8 +231,12 @@ def _product(graph: _Graph, names: list[str], value: str, shape: tuple[int, int]
     values, scales = [], []
     zeros = f"zeros_{shape[0]}"
     for name in names:
+        if graph.is_quantised(name + ".weight"):
+            values.append(graph.weight(name + ".weight", *shape, dtype=INT8))
+            scales.append(graph.weight(name + SCALE, shape[0]))
+            continue
         matrix = graph.weight(name + ".weight", *shape)
-        graph.constants[zeros] = onnx_file.tensor(zeros, INT8, (shape[0],), bytes(shape[0]))
+        graph.constants[zeros] = onnx_file.tensor(zeros, onnx_file.INT8, (shape[0],), bytes(shape[0]))
         high = graph.node("ReduceMax", matrix, axes=[-1], keepdims=0)
         low = graph.node("Neg", graph.node("ReduceMin", matrix, axes=[-1], keepdims=0))
         scale = graph.node("Div", graph.node("Max", high, low, "least"), "int8_max")

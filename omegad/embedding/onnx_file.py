@@ -5,6 +5,7 @@ A message is written as its fields, one after another; a repeated field is there
 
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 FLOAT, INT8, INT64 = 1, 3, 7
 """The types of a tensor's elements."""
@@ -83,13 +84,21 @@ def tensor(name: str, kind: int, shape: tuple[int, ...], content: bytes) -> byte
     return message(*((1, size) for size in shape), (2, kind), (8, name), (9, content))
 
 
-def tensor_in(file: str, offset: int, length: int, name: str, shape: tuple[int, ...]) -> bytes:
-    """Return a constant of float32; its elements are bytes of another file in the folder."""
-    place = {"location": file, "offset": str(offset), "length": str(length)}
-    fields = (message((1, key), (2, value)) for key, value in place.items())
+class Place(NamedTuple):
+    """Where the bytes of a constant are: in another file in the folder."""
+
+    file: str
+    offset: int
+    length: int
+
+
+def tensor_in(place: Place, name: str, kind: int, shape: tuple[int, ...]) -> bytes:
+    """Return a constant; its elements, little-endian, are in another file."""
+    said = {"location": place.file, "offset": str(place.offset), "length": str(place.length)}
+    fields = (message((1, key), (2, value)) for key, value in said.items())
     return message(
         *((1, size) for size in shape),
-        (2, FLOAT),
+        (2, kind),
         (8, name),
         *((13, each) for each in fields),
         (14, EXTERNAL),

@@ -1,8 +1,9 @@
-"""The header of a safetensors file: which tensors it holds, and where their bytes are.
+"""A safetensors file: which tensors it holds, and where their bytes are.
 
-Only the header is read, so the size of the weights does not matter.
+Of one that is read only the header is, so the size of the weights does not matter.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,8 +12,9 @@ from omegad.runtime.errors import Invalid
 
 HEADER_BYTES_MAX = 16 * 1024 * 1024
 LENGTH_BYTES = 8  # the header's length, little-endian, is what a file begins with
-FLOAT32 = "F32"
+FLOAT32, INT8 = "F32", "I8"
 FLOAT32_BYTES = 4
+ALIGNED = 8  # bytes that the header's length is a multiple of
 
 
 class Tensor(msgspec.Struct, frozen=True):
@@ -61,6 +63,19 @@ def read_header(path: Path) -> dict[str, Tensor]:
         )
         for name, entry in entries.items()
     }
+
+
+def write(path: Path, tensors: Mapping[str, tuple[str, tuple[int, ...], bytes]]) -> None:
+    """Write a file of tensors, by name: type, shape, and elements, little-endian."""
+    entries, end = {}, 0
+    for name, (dtype, shape, content) in tensors.items():
+        entries[name] = _Entry(dtype, shape, (end, end + len(content)))
+        end += len(content)
+    header = msgspec.json.encode(entries)
+    header += b" " * (-len(header) % ALIGNED)
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(LENGTH_BYTES, "little") + header)
+        file.writelines(content for _, _, content in tensors.values())
 
 
 def _broken(path: Path, why: str) -> Invalid:

@@ -5,6 +5,7 @@ a text to embed.
 """
 
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from omegad.embedding.catalogue import GRAPH, TOKENIZER, Manifest
+from omegad.embedding.catalogue import E5, GRAPH, MEAN, PIECES, TOKENIZER, Manifest
+from omegad.embedding.e5_file import Q4, WORDS, E5File, unpacked
+from omegad.embedding.unigram import Unigram
 from omegad.embedding.wordpiece import WordPiece
 from omegad.runtime.errors import ModelFailed
 
@@ -29,9 +32,16 @@ class Session:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         """Load the model; raises whatever the runtime or the tokenizer raises for damaged files."""
-        self._pooling = manifest.pooling
+        self._pooling, self._prefix = manifest.pooling, manifest.prefix
         self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
-        self._encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
+        self._given: Callable[[str], dict[str, NDArray[np.generic]]]
+        self._mean: NDArray[np.float64] | None = None
+        if manifest.format == "e5s1":
+            self._given = QuantisedWords(folder, manifest.tokens_max).given
+            self._mean = np.array(msgspec.json.decode((folder / MEAN).read_bytes(), type=list[float]))
+        else:
+            encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
+            self._given = lambda text: {"input_ids": np.array(encode(text), np.int64)}
         # Few threads, which sleep when idle: a guest on somebody's machine. The runtime's arena stays on:
         # where freed memory goes back to the system at once, as in the daemon, half the time would go into
         # getting it again.
@@ -54,12 +64,38 @@ class Session:
         """Return the unit vector of *text* as little-endian float32; what exceeds the model's length is
         not seen.
         """
-        ids = np.array(self._encode(text[: self._characters_max]), np.int64)
-        hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], {"input_ids": ids})[0])
+        unit = self.uncentred(text)
+        return (unit if self._mean is None else _unit(unit - self._mean)).astype(np.dtype("<f4")).tobytes()
+
+    def uncentred(self, text: str) -> NDArray[np.float64]:
+        """Return the unit vector of *text* from which no mean is taken."""
+        given = self._given((self._prefix + text)[: self._characters_max])
+        hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], given)[0])
         pooled = (
             hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
         )
-        return _unit(pooled).tobytes()
+        return _unit(pooled)
+
+
+class QuantisedWords:
+    """What the encoder of an E5 file is given of a text: the rows of its table of words, which stays in the
+    file, in 4 bits. Mapped it would count as memory; each text needs little of it.
+    """
+
+    def __init__(self, folder: Path, tokens_max: int) -> None:
+        """Open the files in *folder*; raises `Invalid` for damaged ones."""
+        published = E5File(folder / E5)
+        place = published.place(WORDS, Q4)
+        self._offset, self._row = place.offset, place.length // published.sizes.vocabulary
+        self._file = os.open(folder / E5, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)
+        self._encode = Unigram(folder / PIECES, tokens_max).encode
+
+    def given(self, text: str) -> dict[str, NDArray[np.generic]]:
+        """Return the rows of a text's words: float32[tokens, hidden size]."""
+        row = self._row
+        read = [os.pread(self._file, row, self._offset + row * number) for number in self._encode(text)]
+        return {"rows": unpacked(np.frombuffer(b"".join(read), np.uint8)).reshape(len(read), -1)}
 
 
 def _encoder(path: Path, tokens_max: int) -> Callable[[str], list[int]]:
@@ -83,10 +119,10 @@ def _encoder(path: Path, tokens_max: int) -> Callable[[str], list[int]]:
     return lambda text: tokenizer.encode(text).ids
 
 
-def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float32]:
+def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
     """Raises ValueError for what has no direction: a vector of zeros or NaN would poison every comparison."""
     length = np.linalg.norm(pooled)
     if not (np.isfinite(length) and length > 0):
         raise ValueError(f"the model's output has length {length}")
-    unit: NDArray[np.float32] = (pooled / length).astype(np.dtype("<f4"))
+    unit: NDArray[np.float64] = pooled / length
     return unit

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from omegad.index.columns import Selection, selection
 from omegad.index.filters import Filters, where
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.storage.driver import Connection
 
 COUNTED_MAX = (
@@ -38,7 +38,7 @@ class Scope:
     """
 
     def __init__(
-        self, connection: Connection, filters: Filters, now_us: int, index: VectorIndex | None
+        self, connection: Connection, filters: Filters, now_us: int, index: VectorIndexes | None
     ) -> None:
         """Bring *index* up to the connection's moment, and select what *filters* leave at *now_us*."""
         self._connection = connection

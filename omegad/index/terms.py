@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from omegad.text.languages import language_of
 from omegad.text.stems import stem
 from omegad.text.tokenizer import bigrams, camel_names, comparable, folded, humps, unspaced_runs
 
@@ -60,10 +61,18 @@ def telling(text: str) -> tuple[str, ...]:
     """Return the terms of *text* that tell something, quoted, each an expression; all of them where none
     does.
     """
-    terms = _terms(text)
+    terms = _terms(asked(text))
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
     expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
     return tuple(_bounded(islice(expressions, TERMS_MAX)))
+
+
+def asked(question: str) -> str:
+    """Return what a question asks about: in another language than English it is without that one's small
+    words, which are no terms.
+    """
+    language = language_of(question)
+    return question if language.is_english else language.without_small_words(question)
 
 
 def stemmed(text: str) -> list[str]:

@@ -17,12 +17,13 @@ import msgspec
 import structlog
 
 from omegad import index
-from omegad.embedding.embedder import TextFailed
+from omegad.embedding.embedder import Embedder, TextFailed
 from omegad.embedding.passages import passages
 from omegad.index.served import ServedIndex
 from omegad.log.decision import Decision, DecisionState, Outcome
 from omegad.log.event import NewEvent, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.log.projection import to_json
 from omegad.memory.content import vectors_of
 from omegad.memory.events import (
     MemoryEdited,
@@ -49,13 +50,18 @@ Key = tuple[str, str]
 
 
 _COLUMNS = "m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
-_UNEMBEDDED = """
+_OF_THESE = "v.embedder_id IN (SELECT value FROM json_each(?))"
+_UNEMBEDDED = f"""
 memories AS m WHERE m.id > ? AND m.status != 'deleted'
-AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND v.embedder_id = ?
+AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND {_OF_THESE}
   AND v.chunk = 0)
 """
-_UNFILLED = """
-deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ?
+_MADE_BY = f"""
+(SELECT min(v.embedder_id) FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND {_OF_THESE}
+  AND v.chunk = 0)
+"""
+_UNFILLED = f"""
+deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND {_OF_THESE}
 JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' AND d.position > ?
 """
 _log = structlog.get_logger(__name__)
@@ -63,12 +69,14 @@ _log = structlog.get_logger(__name__)
 
 class EmbedMemory(Command, frozen=True, kw_only=True, tag="memory.embed"):
     """Give a memory that was stored without them its vectors and relations. `content_key` is that of the
-    content which is embedded, `said` what was stored.
+    content which is embedded, `said` what was stored; `embedder_id` names a model where another has embedded
+    it already, and nothing but the vectors of that one is lacking.
     """
 
     memory_id: str
     content_key: str
     said: StoreMemory
+    embedder_id: str | None = None
 
 
 class MemoryHasVectors(Acknowledged, frozen=True):
@@ -80,10 +88,12 @@ class MemoryHasVectors(Acknowledged, frozen=True):
 async def prepare(services: Services, command: EmbedMemory, context: RequestContext) -> PreparedStore:
     """Embed a memory's content, and look at what is near; without the model nothing of either."""
     content = command.said.content
-    embedded = await services.embed(content, is_backlog=True)
+    embedded = await services.embed(content, is_backlog=True, embedder_id=command.embedder_id)
     base = PreparedStore(memory_id=command.memory_id, content=content, read_position=0)
     if embedded is None:
         return base
+    if command.embedder_id is not None:
+        return msgspec.structs.replace(base, embedded=embedded)
     at_head = msgspec.structs.replace(context, written=services.head)
     return await look_around(services, command.said, base, embedded, at_head)
 
@@ -106,7 +116,7 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
     ):
         return Decision(answer=MemoryHasVectors(is_done=True))
     facts = vectors_of(memory.memory_id, prepared.embedded)
-    if memory.pending:
+    if memory.pending and command.embedder_id is None:
         neighbours = still_valid(prepared, state, now_us)
         older = [
             n
@@ -146,37 +156,47 @@ class Lacking(msgspec.Struct, frozen=True):
     project: str | None
     entity_id: str | None
     session_id: str | None
+    embedder_id: str | None
+    """The model that has embedded it."""
 
 
-def unembedded(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
-    """Return memories after a position that have no vectors of the embedder, oldest first."""
+class Wanted(NamedTuple):
+    """The ids of the models that are used, and of those of which each memory is to have one's vectors."""
+
+    used: Sequence[str]
+    needed: Sequence[str]
+
+
+def unembedded(connection: Connection, wanted: Wanted, after: int, limit: int) -> list[Lacking]:
+    """Return memories after a position that have no vectors that they need, oldest first."""
     rows = connection.execute(
-        f"SELECT m.id, {_COLUMNS} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit)
+        f"SELECT m.id, {_COLUMNS}, {_MADE_BY} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?",
+        (to_json(wanted.used), after, to_json(wanted.needed), limit),
     )
     return [Lacking(*row) for row in rows]
 
 
-def unfilled(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
+def unfilled(connection: Connection, wanted: Wanted, after: int, limit: int) -> list[Lacking]:
     """Return memories after a position whose vectors are recorded but whose bytes are not at hand, in the
     order of the records.
     """
     rows = connection.execute(
-        f"SELECT d.position, {_COLUMNS} FROM {_UNFILLED} ORDER BY d.position LIMIT ?",
-        (embedder_id, after, limit),
+        f"SELECT d.position, {_COLUMNS}, v.embedder_id FROM {_UNFILLED} ORDER BY d.position LIMIT ?",
+        (to_json(wanted.used), after, limit),
     )
     return [Lacking(*row) for row in rows]
 
 
-def count(connection: Connection, embedder_id: str | None, after: int = 0, filled_to: int = 0) -> int:
+def count(connection: Connection, wanted: Wanted, after: int = 0, filled_to: int = 0) -> int:
     """Return how many memories cannot be found by meaning yet.
 
-    Those are stored after *after* and have no vectors of the embedder, or have some recorded after
+    Those are stored after *after* and have no vectors that they need, or have some recorded after
     *filled_to* whose bytes are not at hand.
     """
     return int(
         connection.execute(
             f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})",
-            (after, embedder_id or "", embedder_id or "", filled_to),
+            (after, to_json(wanted.needed), to_json(wanted.used), filled_to),
         ).fetchone()[0]
     )
 
@@ -211,8 +231,14 @@ class EmbeddingBacklog:
         """Those set aside that the present sweep has not come to; it forgets the ones that it never finds."""
         self._has_filled = False
         self._is_wanted = True
-        self._swept_with: str | None = None
-        """The model at the last sweep."""
+        self._turn = anyio.Lock()
+        self._swept_with: Wanted | None = None
+        """The models at the last sweep."""
+
+    @property
+    def _wanted(self) -> Wanted:
+        used = tuple(one.embedder_id or "" for one in self._near.embedders)
+        return Wanted(used, used[-1:] if self._near.meets_languages else used)
 
     @property
     def trouble(self) -> str | None:
@@ -238,15 +264,21 @@ class EmbeddingBacklog:
             for one in events
             if isinstance(one.event, MemoryStored | MemoryEvolved | MemoryEdited | MemoryEmbedded)
         }
-        return not all(isinstance(event, MemoryEmbedded) for event in last.values())
+        if self._swept_with is not None and self._wanted != self._swept_with:
+            return True
+        needed = self._wanted.needed if self._near.meets_languages else None
+        return not all(
+            isinstance(event, MemoryEmbedded) and (needed is None or event.embedder_id in needed)
+            for event in last.values()
+        )
 
     def is_due(self) -> bool:
-        """Say whether it was told to look, there is another model than at the last sweep, or it is time to
-        try again what was set aside.
+        """Say whether it was told to look, there are other models than at the last sweep, another language
+        was met since, or it is time to try again what was set aside.
         """
         return (
             self._is_wanted
-            or self._near.embedder.embedder_id != self._swept_with
+            or self._wanted != self._swept_with
             or any(deferred.until <= anyio.current_time() for deferred in self._deferred.values())
         )
 
@@ -257,9 +289,26 @@ class EmbeddingBacklog:
 
     async def sweep(self) -> bool:
         """Embed what is lacking, oldest first; say whether that could be done."""
-        self._is_wanted, self._swept_with = False, self._near.embedder.embedder_id
+        async with self._turn:
+            self._near.is_catching_up = True
+            try:
+                return await self._sweep()
+            finally:
+                self._near.is_catching_up = False
+
+    async def catch_up(self) -> None:
+        """Embed what questions in other languages are compared with, unless that is done."""
+        async with self._turn:
+            if self._near.lags:
+                await self._sweep()
+
+    async def _sweep(self) -> bool:
+        if not self._near.is_known(self._views.file):
+            await self._read(partial(self._near.learn, file=self._views.file))
+        self._is_wanted, self._swept_with = False, self._wanted
         self._ahead = set(self._deferred)
-        if self._swept_with is None:
+        self._near.lags = False
+        if not self._swept_with.used:
             await self._count(0, 0)
         else:
             try:
@@ -267,6 +316,9 @@ class EmbeddingBacklog:
                 await self._work_off(unfilled, self._fill, lambda position: (embedded_to, position))
             except (ModelMissing, ModelFailed, Overloaded):
                 return False
+            except BaseException:
+                self._near.lags = True
+                raise
             for key in self._ahead:
                 del self._deferred[key]
         return True
@@ -278,9 +330,9 @@ class EmbeddingBacklog:
         done_to: Callable[[int], tuple[int, int]],
     ) -> int:
         """Do *work* for all that *find* finds, whose positions are then behind; return that of the last."""
-        position, embedder_id = 0, self._near.embedder.embedder_id or ""
+        position, wanted = 0, self._wanted
         while True:
-            found = await self._read(partial(find, embedder_id=embedder_id, after=position, limit=BATCH))
+            found = await self._read(partial(find, wanted=wanted, after=position, limit=BATCH))
             await self._count(*done_to(position))
             if not found:
                 return position
@@ -300,7 +352,7 @@ class EmbeddingBacklog:
         deferred = self._deferred.get(key)
         if deferred is not None and anyio.current_time() < deferred.until:
             return
-        problem = await self._compute(memory.content) or await work(memory)
+        problem = await work(memory)
         if problem is not None:
             _log.warning(
                 "backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S
@@ -313,8 +365,18 @@ class EmbeddingBacklog:
 
     async def _embed(self, memory: Lacking) -> str | None:
         """Embed one and record what follows; return what is wrong with it, None once that is done. Raises
-        what keeps the model from it.
+        what keeps the models from it.
         """
+        made_by = memory.embedder_id
+        for embedder in self._near.lacking(memory.content, is_embedded=made_by is not None):
+            named = None if made_by is None else embedder.embedder_id
+            problem = await self._compute(memory.content, embedder) or await self._record(memory, named)
+            if problem is not None:
+                return problem
+            made_by = embedder.embedder_id
+        return None
+
+    async def _record(self, memory: Lacking, embedder_id: str | None) -> str | None:
         command = EmbedMemory(
             memory_id=memory.memory_id,
             content_key=memory.content_hash,
@@ -325,6 +387,7 @@ class EmbeddingBacklog:
                 entity_id=memory.entity_id,
                 session_id=memory.session_id,
             ),
+            embedder_id=embedder_id,
         )
         try:
             answer = (await self._execute(command, RequestContext(client=f"reaction:{self.NAME}"))).answer
@@ -338,13 +401,16 @@ class EmbeddingBacklog:
         """Compute the vectors of one again, and put them into the views; returns and raises as `_embed`
         does.
         """
+        made_by = next(one for one in self._near.embedders if one.embedder_id == memory.embedder_id)
+        if problem := await self._compute(memory.content, made_by):
+            return problem
         for text in passages(memory.content):
-            await self._near.embedder.keep(text)
+            await made_by.keep(text)
         self._has_filled |= await self._views.driver.fill_at([memory.position]) > 0
         left = await self._read(
             partial(
                 unfilled,
-                embedder_id=self._near.embedder.embedder_id or "",
+                wanted=self._wanted,
                 after=memory.position - 1,
                 limit=1,
             )
@@ -352,22 +418,19 @@ class EmbeddingBacklog:
         is_filled = not left or left[0].position != memory.position
         return None if is_filled else "the vectors that were recorded are of another text than it has"
 
-    async def _compute(self, content: str) -> str | None:
+    async def _compute(self, content: str, embedder: Embedder) -> str | None:
         """Have the vectors of a content in the cache; return what is wrong with the content, None where
         nothing is.
         """
         for text in passages(content):
             try:
-                await self._near.embedder.embed_backlog(text)
+                await embedder.embed_backlog(text)
             except TextFailed as error:
                 return str(error)
         return None
 
     async def _count(self, embedded_to: int, filled_to: int) -> None:
-        embedder_id = self._near.embedder.embedder_id
-        found = await self._read(
-            partial(count, embedder_id=embedder_id, after=embedded_to, filled_to=filled_to)
-        )
+        found = await self._read(partial(count, wanted=self._wanted, after=embedded_to, filled_to=filled_to))
         self.size = max(0, found - len(self._ahead))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:

@@ -10,6 +10,7 @@ from omegad.index import VIEWS, terms
 from omegad.index.columns import selection
 from omegad.index.filters import Filters, where
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.projection import to_json
 from omegad.memory import owner
 from omegad.memory.events import EdgeType
@@ -229,16 +230,16 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
 
     Without vectors they are found by words. Raises `NotFound`.
     """
-    index = moment.index_as(VectorIndex)
-    embedder_id = None if index is None else index.embedder_id
+    index = moment.index_as(VectorIndexes)
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()
     if stored:
-        whose = embedder_id if embedder_id in dict(stored) else stored[0][0]
+        used = () if index is None else index.embedder_ids
+        whose = next((one for one in used if one in dict(stored)), stored[0][0])
         vectors = [vector for one, vector in stored if one == whose]
         # Where the vectors are another embedder's, or there is no model, they are searched for this question
         # alone.
-        searched = index if index is not None and index.embedder_id == whose else VectorIndex(str(whose))
+        searched = (index.of(whose) if index is not None else None) or VectorIndex(whose)
         near = _by_meaning(connection, query, moment.now_us, vectors, searched)
     else:
         near = _by_words(connection, query, moment.now_us, row, content)

@@ -12,7 +12,7 @@ from omegad import index
 from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import neighbours
 from omegad.index.served import RecentVectors
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.projection import to_json
@@ -509,12 +509,13 @@ async def look_around(
     def read(
         connection: Connection, moment: Moment
     ) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
-        index = moment.index_as(VectorIndex)
+        index = moment.index_as(VectorIndexes)
+        of_model = None if index is None or embedded is None else index.of(embedded.embedder_id)
         near = neighbours(
             connection,
             base.content,
             command.project,
-            None if index is None or embedded is None else (index, embedded.vector),
+            None if of_model is None or embedded is None else (of_model, embedded.vector),
             now_us=moment.now_us,
             leave_out=base.memory_id,
         )
@@ -550,8 +551,8 @@ async def look_around(
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
     recent = services[RecentVectors]
-    recent.add(base.memory_id, command.project, embedded.vector)
-    return msgspec.structs.replace(ready, arrived=partial(recent.near, command.project, embedded.vector))
+    recent.add(base.memory_id, command.project, embedded)
+    return msgspec.structs.replace(ready, arrived=partial(recent.near, command.project, embedded))
 
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):

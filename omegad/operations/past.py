@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Meta
 
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.checkpoint import failed
 from omegad.log.event import Position, RecordedEvent
 from omegad.operations.services import DaemonServices
@@ -183,7 +183,7 @@ class PastReader:
         self._services = _Unrecorded(
             **{field.name: getattr(services, field.name) for field in fields(services)}
         )
-        self._indexes: WeakKeyDictionary[PastFile, VectorIndex] = WeakKeyDictionary()
+        self._indexes: WeakKeyDictionary[PastFile, VectorIndexes] = WeakKeyDictionary()
 
     async def query(
         self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str | int
@@ -219,7 +219,7 @@ class PastReader:
             at=rfc3339(wanted.now_us),
             query_id=earlier.query_id if earlier else None,
             is_comparable=bool(earlier and earlier.versions),
-            changed=changed(earlier, versions, self._services.embedder_id) if earlier else {},
+            changed=changed(earlier, versions, self._embedder_id(earlier)) if earlier else {},
             erased=await self._services.log.erased(wanted.position),
         )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
@@ -278,14 +278,20 @@ class PastReader:
             )
         return PastMoment(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
 
-    def _index(self, of: PastFile) -> VectorIndex | None:
+    def _embedder_id(self, earlier: Earlier) -> str | None:
+        asked = earlier.text if isinstance(earlier, MemoryQueried) else earlier.subject
+        return self._services.embedder_id_of(asked)
+
+    def _index(self, of: PastFile) -> VectorIndexes | None:
         """Return the vectors of a file of views, None without a model."""
-        embedder_id, index = self._services.embedder_id, self._indexes.get(of)
-        if embedder_id is not None and (index is None or index.embedder_id != embedder_id):
-            index = self._indexes[of] = VectorIndex(
-                embedder_id, is_whole=False
-            )  # there are several, and they are asked seldom
-        return index if embedder_id is not None else None
+        near, index = self._services.near, self._indexes.get(of)
+        ids = tuple(one.embedder_id for one in near.embedders)
+        if not ids:
+            return None
+        if index is None or index.embedder_ids != ids:
+            # There are several, and they are asked seldom.
+            index = self._indexes[of] = near.new_index(is_whole=False)
+        return index
 
 
 def changed(
@@ -298,8 +304,13 @@ def changed(
     if isinstance(earlier, MemoryQueried):
         compared["ranking"] = (earlier.ranking_version, RANKING_VERSION)
         if earlier.mode not in BY_WORDS:
-            compared["embedder"] = (earlier.embedder_id, embedder_id)
+            # The first counts: whether another is asked besides depends on what was stored since.
+            compared["embedder"] = (_first(earlier.embedder_id), _first(embedder_id))
     return {name: (then, now) for name, (then, now) in compared.items() if then != now}
+
+
+def _first(embedder_id: str | None) -> str | None:
+    return embedder_id and embedder_id.partition("+")[0]
 
 
 METHODS = (

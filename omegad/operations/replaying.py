@@ -24,6 +24,7 @@ from omegad.embedding.catalogue import Manifest, folder_of
 from omegad.embedding.embedder import LoadedModel
 from omegad.embedding.passages import passages
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log import reading
 from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Event, Position, RecordedEvent
@@ -141,8 +142,8 @@ class Models:
         self._questions: dict[tuple[str, str], bytes | None] = {}
 
     def __contains__(self, embedder_id: str | None) -> bool:
-        """Say whether the model is here that makes these vectors."""
-        return embedder_id in self._manifests
+        """Say whether the models are here that make these vectors."""
+        return embedder_id is not None and all(one in self._manifests for one in embedder_id.split("+"))
 
     def named(self, name: str) -> str:
         """Return the embedder id of a model; raises `ModelMissing`."""
@@ -154,11 +155,26 @@ class Models:
             )
         return there[name]
 
-    def question(self, embedder_id: str, text: str) -> bytes | None:
-        """Return the vector of a question, None where the model fails on it."""
-        if (key := (embedder_id, text)) not in self._questions:
-            self._questions[key] = self.embed(embedder_id, self._manifests[embedder_id].query_prefix + text)
-        return self._questions[key]
+    def question(self, embedder_ids: str, text: str) -> Vectors | None:
+        """Return the vectors of a question, None where a model fails on it."""
+        vectors = dict[str, bytes]()
+        for embedder_id in embedder_ids.split("+"):
+            if (key := (embedder_id, text)) not in self._questions:
+                prefix = self._manifests[embedder_id].query_prefix
+                self._questions[key] = self.embed(embedder_id, prefix + text)
+            if (vector := self._questions[key]) is None:
+                return None
+            vectors[embedder_id] = vector
+        return vectors
+
+    def index(self, embedder_ids: str) -> VectorIndexes:
+        """Return an empty index of models that are here."""
+        return VectorIndexes(
+            *(
+                VectorIndex(one, is_multilingual=self._manifests[one].is_multilingual)
+                for one in embedder_ids.split("+")
+            )
+        )
 
     def embed(self, embedder_id: str, text: str) -> bytes | None:
         """Return the vector of a text, None where the model fails on it, or is not here. Raises `ModelFailed`
@@ -186,7 +202,7 @@ class Asking:
         self._models = models
         self._views = views
         self._otherwise = otherwise
-        self._indexes: dict[tuple[str, bool], VectorIndex] = {}
+        self._indexes: dict[tuple[str, bool], VectorIndexes] = {}
 
     def embedder_id(self, question: Question) -> str | None:
         """Return the model that a question was asked with, None where it is not here."""
@@ -223,7 +239,7 @@ class Asking:
         vector = found = None
         if embedder_id is not None:
             vector, key = self._models.question(embedder_id, question.query.text), (embedder_id, is_without)
-            found = self._indexes.setdefault(key, self._indexes.get(key) or VectorIndex(embedder_id))
+            found = self._indexes.setdefault(key, self._indexes.get(key) or self._models.index(embedder_id))
         event = question.event
         moment = Moment(position=event.read_position, stale_by=0, now_us=event.at, index=found)
         asked = PreparedQuestion(vector, self._types, 0.0, model)

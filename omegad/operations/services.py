@@ -1,6 +1,6 @@
 """What methods may ask of the world, as the daemon has it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,7 @@ import anyio
 import structlog
 
 from omegad.agents.spool import Spool
-from omegad.embedding.jobs import Urgency
+from omegad.embedding.jobs import Job, Urgency
 from omegad.embedding.passages import Embedded
 from omegad.index.served import ServedIndex
 from omegad.log.decision import Proposal
@@ -43,48 +43,76 @@ class DaemonServices(Services):
     prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
     """Says whether the log is as it was written, telling how far it is."""
 
-    @property
-    def embedder_id(self) -> str | None:
-        """The model in use, None without one."""
-        return self.near.embedder.embedder_id
+    def embedder_id_of(self, question: str) -> str | None:
+        """Return the models that a question is embedded by, None without one."""
+        return "+".join(one.embedder_id for one in self.near.asked_of(question) if one.embedder_id) or None
 
-    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
+    async def embed(
+        self, content: str, *, is_backlog: bool = False, embedder_id: str | None = None
+    ) -> Embedded | None:
         """Return the vectors of a content, None where the model cannot be used now."""
-        return await self.near.embed(content, is_backlog=is_backlog)
+        return await self.near.embed(content, is_backlog=is_backlog, embedder_id=embedder_id)
 
     async def embed_question(
         self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
-    ) -> bytes | None:
-        """Return the vector of a question, None where the model cannot be used now or takes too long."""
+    ) -> Mapping[str, bytes] | None:
+        """Return the vectors of a question, None where the model cannot be used now or takes too long.
+
+        A question in the first other language that a home meets waits for the memories that are compared with
+        it to be embedded, where they are few.
+        """
         bound_s = self.query_timeout_s if within_s is None else within_s
+        urgency = Urgency.HOOK if turn is Turn.FIRST else Urgency.QUERY
         try:
             with anyio.fail_after(bound_s):
-                return await self.near.embedder.embed_query(
-                    text, Urgency.HOOK if turn is Turn.FIRST else Urgency.QUERY
-                )
+                await self._know_languages()
+                asked = self.near.asked_of(text)
+                vectors = {one.embedder_id or "": await one.embed_query(text, urgency) for one in asked}
         except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
             # Without a model every query would say so, for ever; the answer and the status do.
             _tell_degraded(
-                error, bound_s, _log.warning if self.embedder_id and within_s is None else _log.debug
+                error,
+                bound_s,
+                _log.warning if self.near.embedder.embedder_id and within_s is None else _log.debug,
             )
             return None
+        if turn is not Turn.FIRST and self.near.must_catch_up(asked):
+            with anyio.move_on_after(bound_s):
+                await self.near.catch_up()
+        return vectors
 
-    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
-        """Begin to embed a question, and return what waits for its vector on another thread, as
+    def begin_question(self, text: str) -> Callable[[], Mapping[str, bytes] | None] | None:
+        """Begin to embed a question, and return what waits for its vectors on another thread, as
         `embed_question`; None where it could take long.
         """
-        job = self.near.embedder.begin_query(text)
-        if job is None:
+        if not self.near.is_known(self.views.file):
             return None
+        asked, jobs = self.near.asked_of(text), dict[str, Job]()
+        if self.near.must_catch_up(asked):
+            return None
+        for embedder in reversed(asked):
+            job = embedder.begin_query(text)
+            if job is None:
+                return None
+            jobs[embedder.embedder_id or ""] = job
 
-        def wait() -> bytes | None:
+        def wait() -> Mapping[str, bytes] | None:
             try:
-                return job.wait(self.query_timeout_s)
+                return {name: jobs[name].wait(self.query_timeout_s) for name in reversed(jobs)}
             except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
                 _tell_degraded(error, self.query_timeout_s, _log.warning)
                 return None
 
         return wait
+
+    async def _know_languages(self) -> None:
+        """Read which languages the memories are in, where that is not known; one that cannot be read now is
+        asked for again.
+        """
+        file = self.views.file
+        if not self.near.is_known(file):
+            with suppress(OmegadError):
+                await self.views.read(partial(self.near.learn, file=file))
 
     def moment(self, snapshot: Snapshot) -> Moment:
         """Return what is known of a moment of the views."""

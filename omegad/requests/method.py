@@ -190,25 +190,30 @@ class Services(ABC):
     def moment(self, snapshot: Snapshot) -> Moment:
         """Return what is known of a moment of the views."""
 
-    @property
     @abstractmethod
-    def embedder_id(self) -> str | None:
-        """The model in use, None without one."""
+    def embedder_id_of(self, question: str) -> str | None:
+        """Return the model that a question is embedded by, the ids of several joined by a plus; None without
+        one.
+        """
 
     @abstractmethod
-    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
-        """Return the vectors of a content, None where the model cannot be used now."""
+    async def embed(
+        self, content: str, *, is_backlog: bool = False, embedder_id: str | None = None
+    ) -> Embedded | None:
+        """Return the vectors of a content, by the model of its language or the one that is named; None where
+        the model cannot be used now.
+        """
 
     @abstractmethod
     async def embed_question(
         self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
-    ) -> bytes | None:
-        """Return the vector of a question, None where the model cannot be used now or takes too long:
-        `query_timeout_s`, or *within_s*.
+    ) -> Mapping[str, bytes] | None:
+        """Return the vectors of a question by embedder id, None where the model cannot be used now or takes
+        too long: `query_timeout_s`, or *within_s*.
         """
 
     @abstractmethod
-    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
+    def begin_question(self, text: str) -> Callable[[], Mapping[str, bytes] | None] | None:
         """Begin to embed a question, and return what waits for its vector on another thread, as
         `embed_question`; None where it could take long.
         """

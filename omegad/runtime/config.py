@@ -109,7 +109,7 @@ class Consult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a daemon behaves. Every field is a key of config.toml; `model` is also OMEGAD_MODEL, and so on."""
 
-    model: Literal["auto", "all-MiniLM-L6-v2", "bge-small-en-v1.5", "none"] = "auto"
+    model: Literal["auto", "all-MiniLM-L6-v2", "bge-small-en-v1.5", "multilingual-e5-small", "none"] = "auto"
     """Which embedding model to use: `auto` takes the best one that is installed, `none` searches full text
     alone.
     """

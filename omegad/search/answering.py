@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from omegad.index import VIEWS
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
@@ -26,7 +26,7 @@ class PreparedQuestion(NamedTuple):
     weights of what is found.
     """
 
-    vector: bytes | Callable[[], bytes | None] | None
+    vector: Vectors | Callable[[], Vectors | None] | None
     types: MemoryTypes
     started: float
     model: RankingModel
@@ -61,7 +61,7 @@ def read(
     """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is
     computing them.
     """
-    index, matches = moment.index_as(VectorIndex), None
+    index, matches = moment.index_as(VectorIndexes), None
     if asked.vector is not None:
         with suppress(NotEmbedded):
             sources = Sources(asked.vector, index, asked.types, asked.model)
@@ -103,7 +103,9 @@ async def finish(
         read_position=answer.position,
         at=moment.now_us,
         ranking_version=RANKING_VERSION,
-        embedder_id=None if answer.degraded or query.mode in BY_WORDS else services.embedder_id,
+        embedder_id=(
+            None if answer.degraded or query.mode in BY_WORDS else services.embedder_id_of(query.text)
+        ),
         abstained=answer.abstained,
         degraded=answer.degraded,
         took_us=round(answer.took_ms * 1e3),

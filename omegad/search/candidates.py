@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from omegad.index import words
 from omegad.index.scope import Scope
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Best, Vocabulary, Words
 from omegad.storage.driver import Connection
 from omegad.text.periods import Period
@@ -49,15 +49,15 @@ WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_b
 class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both
-    None without a model; `words` is what full text is asked, None where that is nothing, and `vocabulary`
-    what the memories know of it. `wanted` results are asked for, by their words in a row alone where it is a
-    phrase.
+    `vector` is the question's, of each model, None as long as it is not there, and `index` holds those of
+    the memories, both None without a model; `words` is what full text is asked, None where that is nothing,
+    and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row
+    alone where it is a phrase.
     """
 
     scope: Scope
-    vector: bytes | None
-    index: VectorIndex | None
+    vector: Vectors | None
+    index: VectorIndexes | None
     words: Words | None
     vocabulary: Vocabulary
     period: Period | None

@@ -10,7 +10,7 @@ from msgspec import Meta
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
 from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
@@ -62,8 +62,8 @@ class Sources(msgspec.Struct, frozen=True):
     types, `model` has the weights of all that is found.
     """
 
-    vector: bytes | Callable[[], bytes | None] | None
-    index: VectorIndex | None
+    vector: Vectors | Callable[[], Vectors | None] | None
+    index: VectorIndexes | None
     types: MemoryTypes
     model: RankingModel = msgspec.field(default_factory=fitted)
 
@@ -305,9 +305,9 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
     index, vector = seen.sought.index, seen.sought.vector
-    vectors = (
-        np.zeros((len(rows), 1)) if index is None or vector is None else index.vectors_of(connection, rows)
-    )
+    alike = np.zeros((len(rows), len(rows)))
+    if index is not None and vector is not None:
+        alike = index.likeness(connection, vector, rows)
     stated = np.array([not one.is_spoken for one in known], np.bool_)
     session = [
         row if one.session_id is None else one.session_id for row, one in zip(rows, known, strict=True)
@@ -320,7 +320,7 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     named = np.array([one.features[IDENTIFIERS] for one in known])
     as_much = (named[:, None] >= named[None, :]) | (named[:, None] == 0)
     may_follow = apart & stated[:, None] & stated[None, :] & as_much
-    return Statements(said=said, cosine=vectors @ vectors.T, may_follow=may_follow)
+    return Statements(said=said, cosine=alike, may_follow=may_follow)
 
 
 def _explanations(
@@ -355,8 +355,8 @@ def _folded(
     first that says so; and, by row, the rows for which one stands.
     """
     rows = [one.id for one in best if one.id in seen.shown]
-    index = seen.sought.index
-    if index is None:
+    index, vector = seen.sought.index, seen.sought.vector
+    if index is None or vector is None:
         return list(best), {}
     sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
     contents = dict(connection.execute(sql, (str(rows),)))
@@ -369,9 +369,8 @@ def _folded(
         )
         for row in rows
     ]
-    vectors = index.vectors_of(connection, rows)
     by_id, fronts, same = {one.id: one for one in best}, list[Ranked](), dict[int, tuple[int, ...]]()
-    groups = folding.groups(sayings, vectors @ vectors.T)
+    groups = folding.groups(sayings, index.likeness(connection, vector, rows))
     first = {rows[min(group)]: group for group in groups}
     for one in best:
         if one.id in first:

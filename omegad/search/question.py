@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from omegad.index.terms import bare_version, stemmed, without_line
+from omegad.index.terms import asked, bare_version, stemmed, without_line
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -69,7 +69,7 @@ def understood(text: str, now_us: int) -> Question:
         else ()
     )
     return Question(
-        words=tuple(stemmed(text)),
+        words=tuple(stemmed(asked(text))),
         names=frozenset(match.group().lower() for match in _NAME.finditer(text)),
         proper=frozenset(
             name.lower()

@@ -267,7 +267,7 @@ def test_a_failed_installation_leaves_the_model_that_was_there(
     def broken(_folder: Path) -> None:
         raise ModelFailed("no graph today")
 
-    monkeypatch.setattr(installing, "build", broken)
+    monkeypatch.setattr("omegad.embedding.bert_graph.build", broken)
     with pytest.raises(ModelFailed, match="no graph today"):
         install(known_model, models_dir, force=True)
     assert install(known_model, models_dir).was_there

@@ -46,9 +46,15 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
+def index_of(views: Searched) -> VectorIndex:
+    found = views.index.of(EMBEDDER)
+    assert found is not None
+    return found
+
+
 def nearest(views: Searched, text: str, limit: int = 10, wanted: Selection = ANY) -> dict[int, float]:
-    views.index.sync(views.connection)
-    return dict(views.index.nearest(views.connection, vector_of(text), wanted, limit))
+    index_of(views).sync(views.connection)
+    return dict(index_of(views).nearest(views.connection, vector_of(text), wanted, limit))
 
 
 def brute_force(views: Searched, vector: bytes, limit: int) -> list[tuple[int, float]]:
@@ -68,11 +74,11 @@ def test_beyond_what_is_rescored_the_nearest_are_still_found(views: Searched) ->
     words = [f"word{number}" for number in range(400)]
     for number in range(1_200):
         views.put(f"m{number}", " ".join(random.choice(words, 8)))
-    views.index.sync(views.connection)
+    index_of(views).sync(views.connection)
     hits = 0
     for _ in range(10):
         vector = vector_of(" ".join(random.choice(words, 8)))
-        found = views.index.nearest(views.connection, vector, ANY, 5)
+        found = index_of(views).nearest(views.connection, vector, ANY, 5)
         hits += len({row for row, _ in found} & {row for row, _ in brute_force(views, vector, 5)})
     assert hits >= 48
 
@@ -131,14 +137,14 @@ def test_what_is_asked_by_row_is_answered_by_row(views: Searched, kept: str) -> 
     )
     views.show(deleted("b"))
     nearest(views, "alpha")
-    found = views.index.vectors_of(views.connection, [without, several, hidden])
+    found = index_of(views).vectors_of(views.connection, [without, several, hidden])
     assert found.shape == (3, DIMENSIONS), kept
     assert found[1] == pytest.approx(np.frombuffer(vector_of("alpha"), "<f4")), "its first passage"
     assert not found[[0, 2]].any()
-    cosines = views.index.cosines_of(views.connection, vector_of("beta"), [several, without, hidden])
+    cosines = index_of(views).cosines_of(views.connection, vector_of("beta"), [several, without, hidden])
     assert cosines == pytest.approx({several: 1.0, hidden: 1.0}), "its nearest passage"
-    assert views.index.vectors_of(views.connection, []).shape == (0, DIMENSIONS)
-    assert views.index.cosines_of(views.connection, vector_of("beta"), []) == {}
+    assert index_of(views).vectors_of(views.connection, []).shape == (0, DIMENSIONS)
+    assert index_of(views).cosines_of(views.connection, vector_of("beta"), []) == {}
 
 
 def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Searched) -> None:
@@ -148,13 +154,13 @@ def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Sea
     }
     without = views.store("p4", "alpha")
     views.show(deleted("p3"))
-    assert len(views.index) == 0
-    views.index.sync(views.connection)
-    assert len(views.index) == 8
+    assert len(index_of(views)) == 0
+    index_of(views).sync(views.connection)
+    assert len(index_of(views)) == 8
     assert VectorIndex("another").nearest(views.connection, vector_of("alpha"), ANY, 5) == []
     of_p = Selection(named={"project": frozenset("p")}, now_us=START_US)
-    assert views.index.selected(ANY).tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
-    assert views.index.selected(of_p).tolist() == [rows_of["p1"], rows_of["p2"]]
+    assert index_of(views).selected(ANY).tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
+    assert index_of(views).selected(of_p).tolist() == [rows_of["p1"], rows_of["p2"]]
     assert list(nearest(views, "alpha", wanted=of_p)) == [
         rows_of["p1"],
         rows_of["p2"],
@@ -165,8 +171,8 @@ def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Sea
         )
     ) == [rows_of["p2"]]
     asked = np.array([*rows_of.values(), without], np.int64)
-    assert views.index.without(asked).tolist() == [without]
-    assert views.index.without(asked[:0]).tolist() == []
+    assert index_of(views).without(asked).tolist() == [without]
+    assert index_of(views).without(asked[:0]).tolist() == []
 
 
 CHANGES = st.lists(

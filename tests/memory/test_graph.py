@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from omegad.catalog import service
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory import graph
 from omegad.memory.events import MemoryLinked
 from omegad.memory.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
@@ -191,10 +192,12 @@ def _distances(edges: list[tuple[str, str]], max_hops: int, direction: str) -> d
     return {name: hops for name, hops in distance.items() if hops <= max_hops}
 
 
-def alike(views: Shown, memory_id: str, index: VectorIndex | None = None, **changes: Any) -> SimilarAnswer:
+def alike(views: Shown, memory_id: str, index: VectorIndexes | None = None, **changes: Any) -> SimilarAnswer:
     query = SimilarMemories(memory_id=memory_id, **changes)
     return graph.similar(
-        views.connection, query, msgspec.structs.replace(views.moment(), index=index or VectorIndex(EMBEDDER))
+        views.connection,
+        query,
+        msgspec.structs.replace(views.moment(), index=index or VectorIndexes(VectorIndex(EMBEDDER))),
     )
 
 
@@ -293,6 +296,6 @@ def test_what_is_over_at_the_moment_of_the_question_is_not_similar(views: Shown)
     found = graph.similar(
         views.connection,
         SimilarMemories(memory_id="a"),
-        msgspec.structs.replace(later, index=VectorIndex(EMBEDDER)),
+        msgspec.structs.replace(later, index=VectorIndexes(VectorIndex(EMBEDDER))),
     )
     assert found.results == []

@@ -311,10 +311,10 @@ async def test_a_memory_is_as_near_as_what_it_says_now(
         assert index is not None
         (row,) = await shown(it, "SELECT id FROM memories")
         of_old = await it.daemon.services.views.read(
-            lambda connection: index.cosines_of(connection, vector_of(OLD), [row[0]])
+            lambda connection: index.cosines_of(connection, {EMBEDDER: vector_of(OLD)}, [row[0]])
         )
         of_new = await it.daemon.services.views.read(
-            lambda connection: index.cosines_of(connection, vector_of(NEW), [row[0]])
+            lambda connection: index.cosines_of(connection, {EMBEDDER: vector_of(NEW)}, [row[0]])
         )
         assert of_new == {row[0]: pytest.approx(1.0)}
         assert of_old[row[0]] < 0.5

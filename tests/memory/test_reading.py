@@ -17,7 +17,7 @@ from omegad.memory.reading import GetMemory, ListMemories
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment
 from omegad.runtime.errors import Invalid, NotFound
-from tests.builders import START_US, deleted, related, relations, repeated, superseded, vector_of
+from tests.builders import EMBEDDER, START_US, deleted, related, relations, repeated, superseded, vector_of
 from tests.searching import DAY_US, Searched, ids
 
 TYPES = MemoryTypes({})
@@ -182,8 +182,11 @@ def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Search
     views.put("gone", "alpha beta")
     views.show(deleted("gone"))
 
+    of_model = views.index.of(EMBEDDER)
+    assert of_model is not None
+
     def look(project: str | None, leave_out: str = "", *, words: bool = False) -> list[str]:
-        searched = None if words else (views.index, vector_of("alpha beta"))
+        searched = None if words else (of_model, vector_of("alpha beta"))
         return ids(
             neighbours(
                 views.connection, "alpha beta", project, searched, now_us=START_US, leave_out=leave_out

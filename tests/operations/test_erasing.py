@@ -365,7 +365,7 @@ def leaves(text: str, of: str, least: int = 20) -> list[str]:
 
 async def everything_shown(it: Served) -> str:
     """Return all that the log and the live views show, as text."""
-    await it.worked_off() if it.daemon.services.embedder_id else await it.caught_up()
+    await it.worked_off() if it.daemon.services.near.embedder.embedder_id else await it.caught_up()
     events = [str(msgspec.to_builtins(one.event)) for one in await everything(it.daemon.services.log)]
     rows = await it.daemon.services.views.read(
         lambda connection: [

@@ -23,6 +23,7 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.embedding.session import Session
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.times import parse_time
 from omegad.search import QueryMemory, Sources, pipeline, ranking
@@ -312,7 +313,9 @@ class Library:
         self.corpora = corpora
         self._embed = embed
         self._views: defaultdict[str, Shown] = defaultdict(Shown)
-        self._indexs: defaultdict[str, VectorIndex] = defaultdict(lambda: VectorIndex(EMBEDDER))
+        self._indexs: defaultdict[str, VectorIndexes] = defaultdict(
+            lambda: VectorIndexes(VectorIndex(EMBEDDER))
+        )
         self._rows: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._minutes = count()
         self._tag_rules = tagging.load()
@@ -327,7 +330,9 @@ class Library:
         rows = self._rows[asked_of]
         now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US
         query = QueryMemory(text=question.text, project=asked_of)
-        sources = Sources(self._embed(question.text), self._indexs[asked_of], MemoryTypes({}), model)
+        sources = Sources(
+            {EMBEDDER: self._embed(question.text)}, self._indexs[asked_of], MemoryTypes({}), model
+        )
         seen = pipeline.observed(self._views[asked_of].connection, query, sources, now_us)
         known = (
             frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale)

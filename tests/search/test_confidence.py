@@ -8,6 +8,7 @@ import pytest
 import projections
 from omegad import search
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.search import Matches
 from omegad.search.model import fitted
 from tests.builders import EMBEDDER, START_US, deleted, edited, stored
@@ -42,7 +43,7 @@ def test_the_same_views_give_the_same_answers_whatever_was_asked_before(views: S
             views.show(deleted(f"m{number // 2}") if number % 2 else edited(f"m{number}", "gamma"))
         asked(views)
     known.append(asked(views))
-    views.index = VectorIndex(EMBEDDER)
+    views.index = VectorIndexes(VectorIndex(EMBEDDER))
     known.append(asked(views))
     rebuilt = Searched()
     rebuilt.vectors = views.vectors

@@ -240,7 +240,7 @@ async def _recalled(services: Services, hook: Hook, project: str | None) -> Reca
         shown=(
             shown
             if shown is None or vector is None
-            else msgspec.structs.replace(shown, embedder_id=services.embedder_id)
+            else msgspec.structs.replace(shown, embedder_id=services.embedder_id_of(sought.text))
         )
     )
 

@@ -15,7 +15,7 @@ from omegad.agents.assembling import Line, bullet, signed
 from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories
 from omegad.agents.hooks.hosts import Hook
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment
@@ -153,7 +153,7 @@ def found(
     connection: Connection,
     hook: Hook,
     sought: SurfacingQuery,
-    asked: tuple[bytes | None, MemoryTypes],
+    asked: tuple[Vectors | None, MemoryTypes],
     moment: Moment,
 ) -> Surfaced | None:
     """Return the memories of a project for an agent: those that are likely to be of use, and were not
@@ -166,7 +166,7 @@ def found(
     matches = search(
         connection,
         query,
-        Sources(vector, moment.index_as(VectorIndex) if vector else None, types),
+        Sources(vector, moment.index_as(VectorIndexes) if vector else None, types),
         moment.now_us,
     )
     if matches.confidence < sought.confidence_min:

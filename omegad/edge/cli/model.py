@@ -14,6 +14,7 @@ from omegad.edge.cli.printing import (
 from omegad.embedding import catalogue
 from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model
+from omegad.runtime.errors import Invalid
 from omegad.runtime.json_types import Fields
 
 UNVERIFIED = (
@@ -22,9 +23,24 @@ UNVERIFIED = (
 
 
 def install(arguments: Namespace, instance: Instance) -> None:
-    """Install a model from its usual source or a folder."""
-    model = installing.known(arguments.name)
+    """Install a model from its usual source or a folder; without a name those that `auto` uses. Raises
+    `Invalid` for a folder without a name.
+    """
+    if arguments.folder and not arguments.name:
+        raise Invalid("--from takes the name of the model that is in the folder", hint="`omegad model list`")
     source = Folder(str(Path(arguments.folder).expanduser().absolute())) if arguments.folder else None
+    models = [installing.known(arguments.name)] if arguments.name else catalogue.USUAL
+    done = [_installed(model, source, arguments, instance) for model in models]
+    was_there = "was installed already, from the same files," if source else "was installed already"
+    told = [
+        f"{one['model'].name} {was_there if one['was_there'] else 'is installed'} in {one['folder']}"
+        for one in done
+    ]
+    unverified = [] if all(one["model"].verified for one in done) else [UNVERIFIED]
+    tell(arguments, done[0] if arguments.name else {"models": done}, *told, *unverified)
+
+
+def _installed(model: Model, source: Folder | None, arguments: Namespace, instance: Instance) -> Fields:
     with bar(model.name) as update:
         done = installing.install(
             model,
@@ -34,13 +50,7 @@ def install(arguments: Namespace, instance: Instance) -> None:
             progress=lambda message, done: update(done, message),
         )
     folder = catalogue.folder_of(instance.paths.models, model.name)
-    was_there = "was installed already, from the same files," if source else "was installed already"
-    tell(
-        arguments,
-        {"model": done.manifest, "folder": str(folder), "was_there": done.was_there},
-        f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}",
-        *(() if done.manifest.verified else (UNVERIFIED,)),
-    )
+    return {"model": done.manifest, "folder": str(folder), "was_there": done.was_there}
 
 
 def list_all(arguments: Namespace, instance: Instance) -> None:

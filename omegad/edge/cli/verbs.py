@@ -240,7 +240,9 @@ OWN = (
         "model.install",
         about="Install a model; what is whole already is left alone",
         options=(
-            Option("name", "which one", is_given=True, default="all-MiniLM-L6-v2"),
+            Option(
+                "name", "which one; without a name one for English and one for all languages", is_given=True
+            ),
             Option(
                 "from", "use the published files in this folder instead of downloading them", into="folder"
             ),
@@ -248,6 +250,7 @@ OWN = (
         ),
         examples=(
             "omegad model install",
+            "omegad model install multilingual-e5-small",
             "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5",
         ),
     ),

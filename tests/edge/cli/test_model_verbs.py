@@ -8,6 +8,7 @@ def test_models_are_listed_without_a_daemon(omegad: Command, tmp_path: Path) -> 
     assert {model["name"]: model["installed"] for model in listed} == {
         "bge-small-en-v1.5": False,
         "all-MiniLM-L6-v2": False,
+        "multilingual-e5-small": False,
     }
     assert "all-MiniLM-L6-v2" in omegad("model", "list").stdout
     assert not omegad.home.exists()

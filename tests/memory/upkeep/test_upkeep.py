@@ -258,10 +258,10 @@ async def test_what_changes_while_a_compaction_is_prepared_is_left_out(
         near = it.daemon.services.near
         genuine = near.embed
 
-        async def embed(content: str, *, is_backlog: bool = False) -> Any:
+        async def embed(content: str, **how: Any) -> Any:
             monkeypatch.setattr(near, "embed", genuine)
             await it.caller.call("memory.edit", memory_id=ids[0], content="Something else")
-            return await genuine(content, is_backlog=is_backlog)
+            return await genuine(content, **how)
 
         monkeypatch.setattr(near, "embed", embed)
         done = await it.caller.call("memory.compact")

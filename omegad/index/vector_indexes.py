@@ -1,0 +1,114 @@
+"""The vectors of a home as one index, whichever of its models made them.
+
+What is English has vectors of one model, and what is not of another, for all languages. In a home where
+other languages are met, what is English gets those as well, after a while: they are compared with questions
+in other languages. Cosines of different models have different scales, and are brought to one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from omegad.index.columns import Selection
+from omegad.index.vector_index import VectorIndex
+from omegad.storage.driver import Connection
+
+Vectors = Mapping[str, bytes]
+"""The vectors of a question by embedder id; of a memory counts the first of these that it has a vector of."""
+
+
+class VectorIndexes:
+    """The indexes of one file of views, the usual model's first. Safe to use from several reading threads."""
+
+    def __init__(self, *indexes: VectorIndex) -> None:
+        """Put them together, of which there is at least one."""
+        self._indexes = {index.embedder_id: index for index in indexes}
+
+    @property
+    def embedder_ids(self) -> tuple[str, ...]:
+        """The models whose vectors are searched, the usual one first."""
+        return tuple(self._indexes)
+
+    def __len__(self) -> int:
+        """How many vectors they hold."""
+        return sum(map(len, self._indexes.values()))
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory they take."""
+        return sum(index.size_bytes for index in self._indexes.values())
+
+    def of(self, embedder_id: str) -> VectorIndex | None:
+        """Return the index of one model, None where its vectors are not searched."""
+        return self._indexes.get(embedder_id)
+
+    def is_multilingual(self, vectors: Vectors) -> bool:
+        """Say whether it is first compared by the model for all languages."""
+        return next((index.is_multilingual for index in self._asked(vectors)), False)
+
+    def sync(self, connection: Connection) -> None:
+        """Bring all up to the connection's moment."""
+        for index in self._indexes.values():
+            index.sync(connection)
+
+    def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
+        """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
+        first, *others = (index.selected(wanted) for index in self._indexes.values())
+        for other in others:
+            first = np.union1d(first, other) if len(other) else first
+        return first
+
+    def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return those of the memory rows that none holds a vector of."""
+        for index in self._indexes.values():
+            memory_rows = index.without(memory_rows)
+        return memory_rows
+
+    def nearest(
+        self, connection: Connection, vectors: Vectors, wanted: Selection, limit: int
+    ) -> list[tuple[int, float]]:
+        """Return (memory row, cosine) of those selected, nearest first, equals by row: up to *limit* of
+        each model.
+        """
+        found = dict[int, float]()
+        earlier = list[VectorIndex]()
+        for index in self._asked(vectors):
+            near = index.nearest(connection, vectors[index.embedder_id], wanted, limit)
+            rows = np.array([row for row, _ in near], np.int64)
+            for before in earlier:
+                rows = before.without(rows)
+            own = set(rows.tolist())
+            found |= {row: index.scaled(cosine) for row, cosine in near if row in own}
+            earlier.append(index)
+        return (
+            sorted(found.items(), key=lambda one: (-one[1], one[0]))
+            if len(earlier) > 1
+            else list(found.items())
+        )
+
+    def cosines_of(
+        self, connection: Connection, vectors: Vectors, memory_rows: Sequence[int]
+    ) -> dict[int, float]:
+        """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
+        found = dict[int, float]()
+        for index in self._asked(vectors):
+            left = [row for row in memory_rows if row not in found]
+            cosines = index.cosines_of(connection, vectors[index.embedder_id], left)
+            found |= {row: index.scaled(cosine) for row, cosine in cosines.items()}
+        return found
+
+    def likeness(
+        self, connection: Connection, vectors: Vectors, memory_rows: Sequence[int]
+    ) -> npt.NDArray[np.float64]:
+        """Return the cosine of each of the memory rows with each, by their first passages: shape (rows,
+        rows), 0 where no model has vectors of both.
+        """
+        alike = np.zeros((len(memory_rows), len(memory_rows)))
+        for index in self._asked(vectors):
+            products, has = index.likeness(connection, memory_rows)
+            alike = np.where((alike == 0) & has[:, None] & has[None, :], products, alike)
+        return alike
+
+    def _asked(self, vectors: Vectors) -> list[VectorIndex]:
+        return [self._indexes[embedder_id] for embedder_id in vectors if embedder_id in self._indexes]

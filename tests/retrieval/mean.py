@@ -1,0 +1,83 @@
+"""Makes `omegad/embedding/mean.json`, the mean of what the multilingual model makes of sentences of many
+languages: `python -m tests.retrieval.mean Django-5.2-py3-none-any.whl`.
+
+The sentences are those that Django (BSD-3-Clause) says in as many languages; `pip download --no-deps
+django==5.2` gets the wheel. Each language counts the same.
+"""
+
+import gettext
+import io
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from omegad.embedding.catalogue import E5_SMALL, MEAN, Manifest, folder_of, read_manifest
+from omegad.embedding.session import Session
+from omegad.runtime.config import find_paths
+
+LANGUAGES = (
+    *("ar", "bn", "cs", "da", "de", "el", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko"),
+    *("nb", "nl", "pl", "pt_BR", "ro", "ru", "sv", "th", "tr", "uk", "ur", "vi", "zh_Hans"),
+)
+CATALOGUES = ("conf", "contrib/admin", "contrib/auth")
+CHARACTERS = (15, 200)  # of an English sentence that is taken
+SENTENCES = 60  # of a language
+PLACES = 5
+_HOLE = re.compile(
+    r"%\(\w+\)[sd]|%[sd]|\{\w*\}|\N{LEFT DOUBLE QUOTATION MARK}|\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+
+
+def sentences(wheel: zipfile.ZipFile, language: str) -> dict[str, str]:
+    """Return what is said in a language, by what that is in English."""
+    found: dict[str, str] = {}
+    for catalogue in CATALOGUES:
+        name = f"django/{catalogue}/locale/{language}/LC_MESSAGES/django.mo"
+        if name not in wheel.namelist():
+            continue
+        said = gettext.GNUTranslations(io.BytesIO(wheel.read(name)))
+        known = said._catalog  # type: ignore[attr-defined]
+        for english, other in known.items():
+            if (
+                isinstance(english, str)
+                and CHARACTERS[0] < len(english) < CHARACTERS[1]
+                and "\n" not in english
+            ):
+                found[_HOLE.sub("", english)] = _HOLE.sub("", other)
+    return found
+
+
+def mean(session: Session, wheel: zipfile.ZipFile) -> npt.NDArray[np.float64]:
+    """Return the mean of the languages' means."""
+    means, english = [], set[str]()
+    for language in LANGUAGES:
+        said = sentences(wheel, language)
+        chosen = sorted(said)[:: max(1, len(said) // SENTENCES)][:SENTENCES]
+        english.update(chosen)
+        means.append(np.mean([session.uncentred(said[one]) for one in chosen], axis=0))
+        sys.stderr.write(f"{language}: {len(chosen)} of {len(said)}\n")
+    means.append(
+        np.mean([session.uncentred(one) for one in sorted(english)[:: len(english) // SENTENCES]], axis=0)
+    )
+    return np.asarray(np.mean(means, axis=0))
+
+
+def installed() -> tuple[Path, Manifest]:
+    """Return the installed model and its folder."""
+    folder = folder_of(find_paths().models, E5_SMALL.name)
+    manifest = read_manifest(folder)
+    if manifest is None:
+        sys.exit(f"{E5_SMALL.name} is not installed: `omegad model install {E5_SMALL.name}`")
+    return folder, manifest
+
+
+if __name__ == "__main__":
+    with zipfile.ZipFile(sys.argv[1]) as archive:
+        numbers = mean(Session(*installed()), archive).round(PLACES).tolist()
+    target = Path(__file__).parents[2] / "omegad" / "embedding" / MEAN
+    target.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
