@@ -11,7 +11,7 @@ time to live as each home sets it.
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +30,6 @@ from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.words import ENOUGH, RARE, Vocabulary, Words
 from omegad.log.event import RecordedEvent
-from omegad.log.projection import Statement
 from omegad.memory.events import MemoryStored
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
@@ -45,7 +44,7 @@ from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Read
 from omegad.storage.database import open_scratch
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
-from projections import fulltext, memories, vectors
+from projections import fulltext, memories, owners, vectors
 
 FOLDED_AT_ONCE = 1_000
 FOLD_S = 30.0
@@ -63,16 +62,7 @@ _SCORED = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) FROM memories_f
 class QueryTeam(QueryMemory, frozen=True, kw_only=True, tag="share.query"):
     """Find what a team holds, at the post, by meaning and by words."""
 
-    person: Annotated[One | None, Meta(description="stored by this person")] = None
     agent: Annotated[One | None, Meta(description="stored by this agent")] = None
-
-
-class FoundAtPost(Result, frozen=True, kw_only=True):
-    """A memory found, and who stored it: the person, on which machine, by which agent."""
-
-    person: str
-    machine: str
-    agent: str | None
 
 
 class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +73,7 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     that vectors were found by an index, which may miss some.
     """
 
-    results: list[FoundAtPost]
+    results: list[Result]
     abstained: bool
     confidence: float
     floor: float
@@ -154,7 +144,7 @@ class Reader:
 
     async def answer(self, query: QueryTeam) -> TeamAnswer:
         """Catch up, and find the best. Raises `Invalid` for what a post cannot be asked."""
-        for name in ("session_id", "as_of", "widen"):
+        for name in ("session_id", "as_of", "whose", "widen"):
             if getattr(query, name):
                 raise Invalid(
                     f"{name} cannot be asked of a post", hint="a home that shares with the team knows it"
@@ -165,7 +155,7 @@ class Reader:
         if self._model is not None and query.mode not in _BY_WORDS:
             asked = canonical(self._model.query_prefix + query.text)
             vector = await anyio.to_thread.run_sync(self._model.session.embed, asked)
-        found, matches = await self._found(query, question, vector, now_us)
+        matches = await self._found(query, question, vector, now_us)
         self._is_embedded = self._is_embedded and not matches.unembedded
         because = None
         if query.mode not in _BY_WORDS and vector is None:
@@ -175,7 +165,7 @@ class Reader:
                 else "the post has no pgvector of 0.8 or later; once it has, `omegad share init` takes it up"
             )
         return TeamAnswer(
-            results=[_told(result, found[result.memory_id]) for result in matches.results],
+            results=matches.results,
             abstained=not matches.results,
             confidence=matches.confidence,
             floor=fitted().floor,
@@ -189,7 +179,7 @@ class Reader:
 
     async def _found(
         self, query: QueryTeam, question: Question, vector: bytes | None, now_us: int
-    ) -> tuple[dict[str, HeldAtPost], Matches]:
+    ) -> Matches:
         among = _filter(query, now_us)
         period, limit = question.period, max(CANDIDATES, query.limit)
         dated = period.undated if period and vector is not None else ()
@@ -221,7 +211,6 @@ class Reader:
             if self._model is not None and vector is not None
             else []
         )
-        named = {one.memory_id: one for one in held}
 
         def ranked() -> Matches:
             with closing(open_scratch()) as connection:
@@ -249,7 +238,7 @@ class Reader:
                 seen = looked_at(connection, question, sought, candidates, sources, now_us)
                 return answers_of(connection, query, seen, sources, now_us)
 
-        return named, await anyio.to_thread.run_sync(ranked)
+        return await anyio.to_thread.run_sync(ranked)
 
     async def _completed(
         self, wanted: Words, question: Question, among: Filter
@@ -293,15 +282,17 @@ def put(
     """Make views, in an empty database, of memories as a home would have them, each in the row of its
     number.
     """
-    for view in (memories, fulltext, vectors):
+    for view in (memories, fulltext, owners, vectors):
         run_script(connection, view.SCHEMA)
     connection.execute("BEGIN")
     hashes = dict[int, list[Passage]]()
     for passage in found:
         hashes.setdefault(passage.number, []).append(passage)
     for one in held:
-        for made in (memories.project(stored := _recorded(one)), fulltext.project(stored)):
-            _run(connection, made)
+        stored = _recorded(one)
+        for view in (memories, fulltext, owners):
+            for statement in view.project(stored):
+                connection.execute(statement.sql, statement.values)
         if one.number in hashes:
             said = hashes[one.number]
             connection.executemany(
@@ -320,22 +311,21 @@ def put(
                 ],
             )
     connection.executemany(
+        "INSERT OR IGNORE INTO share_origins VALUES (?, ?, ?, 0)",
+        [(one.origin, one.person, one.machine) for one in held],
+    )
+    connection.executemany(
         "UPDATE memories SET rating = ?, repeated = ?, said_us = ?, used_us = ?, expires_us = ? WHERE id = ?",
         [(one.rating, one.repeated, one.said_us, one.said_us, one.expires_us, one.number) for one in held],
     )
     connection.execute("COMMIT")
 
 
-def _run(connection: Connection, statements: Iterable[Statement]) -> None:
-    for statement in statements:
-        connection.execute(statement.sql, statement.values)
-
-
 def _recorded(one: HeldAtPost) -> RecordedEvent:
     stored = MemoryStored(
         memory_id=one.memory_id,
         content=one.content,
-        content_key=one.content_key,
+        content_key="",
         event_type=one.event_type,
         entity_id=one.entity_id,
         tags=tuple(one.tags),
@@ -447,8 +437,3 @@ def _candidates(
     if sought.vector is not None and sought.index is not None:
         cosine = sought.index.cosines_of(connection, sought.vector, rows)
     return put_together(rows, cosine, scores, sought.vocabulary.rare_coverage(rows), ({}, set()))
-
-
-def _told(result: Result, one: HeldAtPost) -> FoundAtPost:
-    known = {name: getattr(result, name) for name in Result.__struct_fields__}
-    return FoundAtPost(**known, person=one.person, machine=one.machine, agent=one.agent)

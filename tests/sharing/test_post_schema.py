@@ -81,7 +81,9 @@ async def test_a_newer_schema_is_left_alone(posted: Posted) -> None:
 
 async def test_an_older_schema_is_said(posted: Posted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omegad.sharing.post.post.OLDEST_SCHEMA", NOW + 1)
-    with pytest.raises(PostOutdated, match=f"schema is {NOW}; this version of omegad needs {NOW + 1}") as caught:
+    with pytest.raises(
+        PostOutdated, match=f"schema is {NOW}; this version of omegad needs {NOW + 1}"
+    ) as caught:
         async with posted.at(posted.member("Ann")):
             pass
     assert "share init" in caught.value.hint

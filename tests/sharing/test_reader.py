@@ -226,7 +226,7 @@ class Folding:
         assert await at_post.unfolded() == 0
         whole = [
             msgspec.structs.replace(one, wording=_without_nul(one.wording))
-            for one in agreement.of_facts([Heard(fact, _said(fact)) for fact in facts])
+            for one in agreement.of_facts([Heard(fact=fact, event=_said(fact)) for fact in facts])
         ]
         assert sorted(map(as_held, await at_post.all_held(project)), key=lambda one: one.memory_id) == whole
 

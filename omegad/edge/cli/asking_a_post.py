@@ -36,7 +36,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
         (
             (
                 *(in_words(one.score), one.memory_id, one.event_type, moment(one.created_at)),
-                *(one.person, one.project or "-", one.content),
+                *(one.person or "-", one.project or "-", one.content),
             )
             for one in answer.results
         ),

@@ -29,7 +29,7 @@ EF_SEARCH = 200
 _HELD = """
 SELECT number, memory_id, held.origin, person, machine, agent, project, event_type, entity_id, created_us,
 said_us,
-    expires_us, content, content_key, tags, auto_tags, priority, metadata::text, referenced_us, source,
+    expires_us, content, tags, auto_tags, priority, metadata::text, referenced_us, source,
     confidence, status, superseded_by, rating, repeated
 FROM omegad.held AS held
 JOIN omegad.origins AS told ON told.team = held.team AND told.origin = held.origin
@@ -58,7 +58,6 @@ class HeldAtPost(msgspec.Struct, frozen=True):
     said_us: int
     expires_us: int | None
     content: str
-    content_key: str
     tags: list[str]
     auto_tags: list[str]
     priority: int

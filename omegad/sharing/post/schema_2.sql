@@ -25,7 +25,6 @@ CREATE TABLE omegad.held (
     said_us       bigint NOT NULL,   -- when it was last stored, said again or edited
     expires_us    bigint,
     content       text NOT NULL,
-    content_key   text NOT NULL,
     tags          text[] NOT NULL,
     auto_tags     text[] NOT NULL,
     priority      integer NOT NULL,
@@ -171,17 +170,23 @@ SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     WITH fact AS MATERIALIZED (
         SELECT * FROM (
-            SELECT fact.*, omegad.said(tag, body) AS said FROM omegad.facts AS fact
+            SELECT fact.*, omegad.unpacked(envelope) AS sealed, omegad.said(tag, body) AS said
+            FROM omegad.facts AS fact
             WHERE team = _team AND subject = ANY (_subjects) AND body IS NOT NULL AND tag = ANY ('{
                 memory.stored@2, memory.edited@1, memory.repeated@2, memory.rated@1, memory.superseded@1,
                 memory.deleted@1, memory.restored@1}')
             AND NOT EXISTS (
                 SELECT FROM omegad.erased AS gone WHERE gone.team = _team AND gone.subject = fact.subject
             )
-        ) AS told WHERE said IS NOT NULL
+        ) AS told
+        -- What says beside the envelope something else than in it, or is about something else than it says, is nothing.
+        WHERE said ->> 'memory_id' = subject
+        AND sealed[1:6] = ARRAY[origin, seq::text, hlc::text, event_id, tag, subject]
     ), stored AS (
-        SELECT DISTINCT ON (subject) *, omegad.unpacked(envelope) AS sealed FROM fact
-        WHERE tag = 'memory.stored@2' ORDER BY subject, hlc, event_id COLLATE "C", origin, seq
+        SELECT DISTINCT ON (subject) * FROM fact
+        WHERE tag = 'memory.stored@2' AND said ->> 'event_type' <> ALL ('{
+            checkpoint, session_summary, handoff, reminder, task_completion}')  -- which are never shared
+        ORDER BY subject, hlc, event_id COLLATE "C", origin, seq
     ), worded AS (
         SELECT DISTINCT ON (subject) * FROM fact
         WHERE tag = 'memory.edited@1' ORDER BY subject, hlc DESC, event_id COLLATE "C" DESC
@@ -190,18 +195,19 @@ BEGIN
         WHERE tag IN ('memory.superseded@1', 'memory.deleted@1', 'memory.restored@1')
         ORDER BY subject, hlc DESC, event_id COLLATE "C" DESC
     ), counted AS (
-        SELECT subject, sum((said ->> 'points')::bigint) FILTER (WHERE tag = 'memory.rated@1') AS rating,
+        SELECT subject, sum(greatest(-1000000, least(1000000, (said ->> 'points')::bigint))) FILTER (WHERE tag = 'memory.rated@1') AS rating,
             count(*) FILTER (WHERE tag = 'memory.repeated@2') AS repeated,
             bool_or((said ->> 'is_permanent')::boolean) AS is_permanent,
             -- The wall clock of whoever said so, to the millisecond.
             max(hlc >> 16) FILTER (WHERE tag IN ('memory.edited@1', 'memory.repeated@2')) * 1000 AS said_us
         FROM fact GROUP BY subject
     ), made AS (
-        SELECT stored.subject, stored.origin, sealed[10] AS agent, sealed[9] AS project, sealed[7]::bigint AS created_us,
+        SELECT stored.subject, stored.origin, stored.sealed[10] AS agent, stored.sealed[9] AS project,
+            stored.sealed[7]::bigint AS created_us,
             stored.said ->> 'event_type' AS event_type, stored.said ->> 'entity_id' AS entity_id,
             coalesce(worded.said, stored.said) AS now, stored.said AS first, standing.tag AS standing, superseded_by,
             coalesce(rating, 0) AS rating, coalesce(repeated, 0) AS repeated, coalesce(is_permanent, false) AS is_permanent,
-            greatest(sealed[7]::bigint, counted.said_us) AS said_us
+            greatest(stored.sealed[7]::bigint, counted.said_us) AS said_us
         FROM stored LEFT JOIN worded USING (subject) LEFT JOIN standing USING (subject) JOIN counted USING (subject)
     ), whole AS (
         SELECT *, omegad.texts(coalesce(nullif(now -> 'tags', 'null'), first -> 'tags', '[]')) AS tags,
@@ -211,13 +217,13 @@ BEGIN
     ), kept AS (
         INSERT INTO omegad.held AS known (
             team, memory_id, origin, agent, project, event_type, entity_id, created_us, said_us, expires_us, content,
-            content_key, tags, auto_tags, priority, metadata, referenced_us, source, confidence, status, superseded_by,
+            tags, auto_tags, priority, metadata, referenced_us, source, confidence, status, superseded_by,
             rating, repeated, words
         )
         SELECT _team, subject, origin, agent, project, event_type, entity_id, created_us, said_us,
             CASE WHEN NOT is_permanent THEN said_us + (first ->> 'ttl_seconds')::bigint * 1000000 END,
-            now ->> 'content', now ->> 'content_key', tags, auto_tags,
-            coalesce((now ->> 'priority')::integer, (first ->> 'priority')::integer, 3),
+            now ->> 'content', tags, auto_tags,
+            greatest(1, least(5, coalesce((now ->> 'priority')::integer, (first ->> 'priority')::integer, 3))),
             coalesce(nullif(now -> 'metadata', 'null'), first -> 'metadata', '{}'), referenced_us,
             coalesce(nullif(now ->> 'source', ''), first ->> 'source'),
             coalesce((now ->> 'confidence')::double precision, (first ->> 'confidence')::double precision),
@@ -229,11 +235,11 @@ BEGIN
                 to_char(to_timestamp(referenced_us / 1e6) AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))
         FROM whole
         ON CONFLICT (team, memory_id) DO UPDATE SET
-            (origin, agent, project, event_type, entity_id, created_us, said_us, expires_us, content, content_key, tags,
+            (origin, agent, project, event_type, entity_id, created_us, said_us, expires_us, content, tags,
                 auto_tags, priority, metadata, referenced_us, source, confidence, status, superseded_by, rating, repeated,
                 words)
             = (excluded.origin, excluded.agent, excluded.project, excluded.event_type, excluded.entity_id,
-                excluded.created_us, excluded.said_us, excluded.expires_us, excluded.content, excluded.content_key,
+                excluded.created_us, excluded.said_us, excluded.expires_us, excluded.content,
                 excluded.tags, excluded.auto_tags, excluded.priority, excluded.metadata, excluded.referenced_us,
                 excluded.source, excluded.confidence, excluded.status, excluded.superseded_by, excluded.rating,
                 excluded.repeated, excluded.words)

@@ -25,6 +25,8 @@ from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, envelope, link, opened, sealed_hash
 from omegad.sharing.post import administration
 from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
+from omegad.sharing.post.administration import SCHEMA
+from tests.edge.cli.conftest import PATIENCE_S, Command
 from tests.sharing.posts import TEAM
 from tests.sharing.server import Server
 from tests.test_docs import blocks, page
@@ -556,7 +558,7 @@ def test_what_the_page_shows_is_what_happens(team: Team, server: Server, tmp_pat
 
 
 def test_a_post_is_made_once_and_upgraded_by_the_same_verb(team: Team) -> None:
-    assert team.omegad.json("share", "init", team.url) == {"schema_before": 1, "schema": 1}
+    assert team.omegad.json("share", "init", team.url) == {"schema_before": SCHEMA, "schema": SCHEMA}
     said = team.omegad(
         "share", "init", team.url, "--team", TEAM, "--person", "Eve", "--login", _login("eve")
     ).stdout
