@@ -37,7 +37,6 @@ from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import parse_time
 from omegad.search.candidates import CANDIDATES, Candidates, SearchRequest, put_together
-from omegad.search.model import fitted
 from omegad.search.pipeline import Matches, QueryMemory, Result, Sources, answers_of, looked_at
 from omegad.search.question import Question, understood
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
@@ -168,7 +167,7 @@ class Reader:
             results=matches.results,
             abstained=not matches.results,
             confidence=matches.confidence,
-            floor=fitted().floor,
+            floor=matches.floor,
             degraded="keyword" if because else None,
             because=because,
             unembedded=matches.unembedded,

@@ -24,9 +24,8 @@ from omegad.runtime.errors import Unavailable
 from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, envelope, link, opened, sealed_hash
 from omegad.sharing.post import administration
-from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 from omegad.sharing.post.administration import SCHEMA
-from tests.edge.cli.conftest import PATIENCE_S, Command
+from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 from tests.sharing.posts import TEAM
 from tests.sharing.server import Server
 from tests.test_docs import blocks, page
