@@ -245,18 +245,14 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     check()
     found = gathered(connection, sought, named)
     check()
-    return looked_at(connection, question, sought, found, sources, now_us)
+    return looked_at(connection, question, sought, found, sources)
 
 
 def looked_at(
-    connection: Connection,
-    question: Question,
-    sought: SearchRequest,
-    found: Candidates,
-    sources: Sources,
-    now_us: int,
+    connection: Connection, question: Question, sought: SearchRequest, found: Candidates, sources: Sources
 ) -> Observed:
     """Return what the likeliest of the candidates show."""
+    now_us = sought.scope.selection.now_us
     matching = features.matching(found)
     scores = sources.model.contributions(matching, MATCHING, 0.0, USUAL_COVERAGE).sum(axis=1)
     count = len(found.ids) if question.period else max(SHORTLIST, sought.wanted)

@@ -42,7 +42,7 @@ from omegad.search.question import Question, understood
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
 from omegad.storage.database import open_scratch
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import run_script
+from omegad.storage.transaction import run_script, writing
 from projections import fulltext, memories, owners, vectors
 
 FOLDED_AT_ONCE = 1_000
@@ -234,7 +234,7 @@ class Reader:
                 )
                 candidates = _candidates(connection, rows, sought, scores if told else {})
                 sources = Sources(vector, index, self._types)
-                seen = looked_at(connection, question, sought, candidates, sources, now_us)
+                seen = looked_at(connection, question, sought, candidates, sources)
                 return answers_of(connection, query, seen, sources, now_us)
 
         return await anyio.to_thread.run_sync(ranked)
@@ -283,41 +283,44 @@ def put(
     """
     for view in (memories, fulltext, owners, vectors):
         run_script(connection, view.SCHEMA)
-    connection.execute("BEGIN")
-    hashes = dict[int, list[Passage]]()
-    for passage in found:
-        hashes.setdefault(passage.number, []).append(passage)
-    for one in held:
-        stored = _recorded(one)
-        for view in (memories, fulltext, owners):
-            for statement in view.project(stored):
-                connection.execute(statement.sql, statement.values)
-        if one.number in hashes:
-            said = hashes[one.number]
-            connection.executemany(
-                "INSERT INTO memory_vectors (id, memory_id, embedder_id, chunk, text_hash, vector)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        each.number * 1024 + each.passage,
-                        one.memory_id,
-                        embedder_id,
-                        each.passage,
-                        each.text_hash,
-                        each.vector,
-                    )
-                    for each in said
-                ],
-            )
-    connection.executemany(
-        "INSERT OR IGNORE INTO share_origins VALUES (?, ?, ?, 0)",
-        [(one.origin, one.person, one.machine) for one in held],
-    )
-    connection.executemany(
-        "UPDATE memories SET rating = ?, repeated = ?, said_us = ?, used_us = ?, expires_us = ? WHERE id = ?",
-        [(one.rating, one.repeated, one.said_us, one.said_us, one.expires_us, one.number) for one in held],
-    )
-    connection.execute("COMMIT")
+    with writing(connection):
+        hashes = dict[int, list[Passage]]()
+        for passage in found:
+            hashes.setdefault(passage.number, []).append(passage)
+        for one in held:
+            stored = _recorded(one)
+            for view in (memories, fulltext, owners):
+                for statement in view.project(stored):
+                    connection.execute(statement.sql, statement.values)
+            if one.number in hashes:
+                said = hashes[one.number]
+                connection.executemany(
+                    "INSERT INTO memory_vectors (id, memory_id, embedder_id, chunk, text_hash, vector)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    [
+                        (
+                            each.number * 1024 + each.passage,
+                            one.memory_id,
+                            embedder_id,
+                            each.passage,
+                            each.text_hash,
+                            each.vector,
+                        )
+                        for each in said
+                    ],
+                )
+        connection.executemany(
+            "INSERT OR IGNORE INTO share_origins VALUES (?, ?, ?, 0)",
+            [(one.origin, one.person, one.machine) for one in held],
+        )
+        connection.executemany(
+            "UPDATE memories SET rating = ?, repeated = ?, said_us = ?, used_us = ?, expires_us = ?"
+            " WHERE id = ?",
+            [
+                (one.rating, one.repeated, one.said_us, one.said_us, one.expires_us, one.number)
+                for one in held
+            ],
+        )
 
 
 def _recorded(one: HeldAtPost) -> RecordedEvent:

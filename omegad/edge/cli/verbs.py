@@ -381,32 +381,19 @@ OWN = (
     Verb(
         "share query",
         "asking_a_post.query",
-        about=(
-            "Find what a team holds at its post, with or without a home here; by meaning where a model is"
-            " installed here and pgvector there"
-        ),
+        about="Find what a team holds at its post, with or without a home here, by words and by meaning",
         options=(
             Option("text", "what to look for", is_given=True),
-            Option(
-                "url", f"where the post is, {ADDRESS}; else OMEGAD_SHARE_URL, else where this home shares"
-            ),
+            Option("url", f"{ADDRESS}; else OMEGAD_SHARE_URL, else where this home shares"),
             Option("team", "which team; the login's only one where left out"),
             PASSWORD_FILE,
             Option("limit", "how many at most; 10 where left out", "integer"),
             Option("mode", "hybrid, semantic, keyword or phrase, as of `omegad query`"),
-            Option("project", "of this project"),
-            Option("type", "of this type; of one of them when repeated", is_many=True),
-            Option("tag", "with this tag; with one of them when repeated", is_many=True),
-            Option("entity", "about this person or thing"),
-            Option("person", "stored by this person"),
-            Option("agent", "stored by this agent"),
-            Option("since", "stored at or after this time, like 2026-01-31"),
-            Option("until", "stored at or before this time"),
+            *(Option(name, f"with this {name}") for name in ("project", "entity", "person", "agent")),
+            *(Option(name, f"with this {name}, or another given", is_many=True) for name in ("type", "tag")),
+            *(Option(name, f"stored {name} this time, like 2026-01-31") for name in ("since", "until")),
         ),
-        examples=(
-            'omegad share query "how do we deploy?"',
-            "omegad share query retries --url postgresql://bot@db.example.com/omegad --password-file secret",
-        ),
+        examples=('omegad share query "how do we deploy?" --url postgresql://bot@db.example.com/omegad',),
     ),
     Verb(
         "share verify",

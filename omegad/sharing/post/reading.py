@@ -2,13 +2,12 @@
 meaning.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from omegad.sharing.post import post
 from omegad.sharing.post.address import Address
@@ -23,6 +22,7 @@ FROM_SCHEMA = 2
 COUNTED_MAX = 20_000
 """Memories that hold a word are counted up to here."""
 HELD_COUNTED_MAX = 200_000
+WIRE_HEADER_BYTES = 4
 EF_SEARCH = 200
 """How many neighbours the index is asked for at a time: more than are wanted, so that few are missed."""
 
@@ -236,10 +236,7 @@ class Reading:
         """Return the vectors of memories, by number and passage."""
         sql = _VECTORS.format(schema=self._schema)
         rows = await self.post.rows(sql, (self.post.team, embedder_id, list(numbers)))
-        return [
-            Passage(number, nth, text_hash, np.frombuffer(sent, ">f4", offset=4).astype("<f4").tobytes())
-            for number, nth, text_hash, sent in rows
-        ]
+        return [Passage(number, nth, text_hash, _from_wire(sent)) for number, nth, text_hash, sent in rows]
 
 
 def _json(among: Filter) -> str:
@@ -247,5 +244,12 @@ def _json(among: Filter) -> str:
 
 
 def _as_text(vector: bytes) -> str:
-    values: npt.NDArray[np.float32] = np.frombuffer(vector, "<f4")
-    return "[" + ",".join(map(repr, values.tolist())) + "]"
+    return f"[{','.join(map(repr, struct.unpack(f'<{len(vector) // 4}f', vector)))}]"
+
+
+def _from_wire(sent: bytes) -> bytes:
+    """Return a vector as pgvector sends it, in the network's order after its length, in the order of vectors
+    here.
+    """
+    values = sent[WIRE_HEADER_BYTES:]
+    return struct.pack(f"<{len(values) // 4}f", *struct.unpack(f">{len(values) // 4}f", values))
