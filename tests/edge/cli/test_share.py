@@ -296,7 +296,7 @@ def test_who_cannot_join_is_told_why_and_nothing_is_kept(team: Team, server: Ser
     elsewhere = url.replace(f"/{team.dbname}?", "/postgres?")
     assert "holds no post" in refused(elsewhere)
     assert "`omegad share init`" in refused(elsewhere)
-    team.sql("UPDATE omegad.schema_version SET version = 99, works_from = 99")
+    team.sql("INSERT INTO omegad.schema_version VALUES (99, 99)")
     assert "upgrade omegad on this machine" in refused(url)
 
 
@@ -564,5 +564,5 @@ def test_a_post_is_made_once_and_upgraded_by_the_same_verb(team: Team) -> None:
     assert "with this password, which is shown this once: " in said
     assert "`omegad share member add PERSON --url" in said
     assert administration.teams(team.server.admin(team.dbname)) == [TEAM]
-    team.sql("UPDATE omegad.schema_version SET version = 99, works_from = 99")
+    team.sql("INSERT INTO omegad.schema_version VALUES (99, 99)")
     assert "upgrade omegad" in team.omegad("share", "init", team.url, status=1).stderr
