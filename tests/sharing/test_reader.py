@@ -439,7 +439,7 @@ async def test_an_index_of_many_vectors_misses_nothing_that_a_filter_leaves(
             {"now": 1, "tags": ["rare"]}, "scattered", scattered.session.embed("retries w0"), 10
         )
         assert near.keys() == exact.keys()
-        answer = await asked(hers, "retries are w0", scattered, tags=("rare",))
+        answer = await asked(hers, "retries are w0", scattered, tags=("rare",), all=True)
         assert (answer.approximate, len(answer.results)) == (True, 10)
 
 
