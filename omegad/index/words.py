@@ -162,7 +162,7 @@ def of_question(text: str, without: Collection[str] = ()) -> Words | None:
     no other word.
     """
     telling = tuple(term for term in terms.telling(text) if terms.text_of(term) not in without)
-    return _any(telling) if telling else None
+    return any_of(telling) if telling else None
 
 
 def completed(connection: Connection, words: Words, names: Collection[str]) -> Words:
@@ -177,7 +177,7 @@ def completed(connection: Connection, words: Words, names: Collection[str]) -> W
         is_name = terms.text_of(term) in names and not _count(connection, term, 1)
         begins = terms.beginning(term) if is_name else None
         chosen[begins if begins and _count(connection, begins, 1) else term] = None
-    return _any(tuple(chosen))
+    return any_of(tuple(chosen))
 
 
 def counts(connection: Connection, words: Words) -> dict[str, int]:
@@ -205,10 +205,26 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
         if named is not None and named.is_named_by(terms.text_of(term)):
             continue
         having = max(len(holding[term]), count > MATCHES_MAX)
-        idf = math.log(1 + (max(memories, having) - having + SMOOTHING) / (having + SMOOTHING))
-        rarity[term] = idf if having else -idf
+        rarity[term] = rarity_of(memories, having)
     rare = {term: frozenset(rows.tolist()) for term, rows in holding.items() if known[term] <= RARE}
     return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity)
+
+
+def rarity_of(memories: int, having: int) -> float:
+    """Return how rare a term is that so many of some memories hold; below 0 where none does."""
+    idf = math.log(1 + (max(memories, having) - having + SMOOTHING) / (having + SMOOTHING))
+    return idf if having else -idf
+
+
+def rarest(counts: Mapping[str, int], limit: int) -> set[str]:
+    """Return the rarest terms that together find enough, and as many more as cost little."""
+    found, total = set[str](), 0
+    for term in sorted(counts, key=lambda term: counts[term]):
+        if total >= limit and total + counts[term] > MATCHES_MAX:
+            break
+        found.add(term)
+        total += counts[term]
+    return found
 
 
 def best(
@@ -221,16 +237,10 @@ def best(
         AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
         for sql in (FEW_AMONG_FILTERED, AMONG_FILTERED)
     )
-    # The rarest terms that together find enough, and as many more as cost little.
-    rarest, total = set[str](), 0
-    for term in sorted(counts, key=lambda term: counts[term]):
-        if total >= limit and total + counts[term] > MATCHES_MAX:
-            break
-        rarest.add(term)
-        total += counts[term]
     is_rare = sum(counts.values()) <= MATCHES_MAX
-    if len(rarest) < len(counts) and not is_rare:
-        expression = " OR ".join(term for term in counts if term in rarest)
+    chosen = rarest(counts, limit)
+    if len(chosen) < len(counts) and not is_rare:
+        expression = " OR ".join(term for term in counts if term in chosen)
         found = connection.execute(few, (expression, *among.values, limit)).fetchall()
         if len(found) >= limit * ENOUGH:
             return Best([row[0] for row in found], {})
@@ -254,7 +264,8 @@ def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, 
     return dict(connection.execute(AMONG_ROWS, (words.expression, str(rows))).fetchall()) if rows else {}
 
 
-def _any(terms: tuple[str, ...]) -> Words:
+def any_of(terms: tuple[str, ...]) -> Words:
+    """Return what finds any of some terms."""
     return Words(" OR ".join(terms), terms)
 
 

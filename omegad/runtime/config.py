@@ -21,7 +21,12 @@ from omegad.runtime.errors import BadConfiguration
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
 PREFIX = "OMEGAD_"
-PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET", "OMEGAD_PAUSED"}  # of a process, not how a daemon behaves
+PLACES = {
+    "OMEGAD_HOME",
+    "OMEGAD_SOCKET",
+    "OMEGAD_PAUSED",
+    "OMEGAD_SHARE_URL",
+}  # of a process, not how a daemon behaves
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]

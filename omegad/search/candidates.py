@@ -148,7 +148,7 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
         cosine |= sought.index.cosines_of(
             connection, sought.vector, [row for row in rows if row not in cosine]
         )
-    return _candidates(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
+    return put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
 
 
 def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tuple[int, int, float]]:
@@ -179,13 +179,16 @@ def _neighbours(
     }
 
 
-def _candidates(
+def put_together(
     rows: Sequence[int],
     cosine: Mapping[int, float],
     bm25: Mapping[int, float],
     rare: Sequence[float],
     beside: tuple[Mapping[int, str], set[tuple[int, int]]],
 ) -> Candidates:
+    """Return memory rows, in ascending order, as candidates: with their scores by row, the share of the rare
+    words of each, and which is in which session and beside which others.
+    """
     ids, scores = np.array(rows, np.int64), np.array([bm25.get(row, 0.0) for row in rows])
     cosines, embedded = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
     places = ids.searchsorted(list(cosine))

@@ -190,7 +190,13 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of
     the views. Raises `NotEmbedded`.
     """
-    seen = observed(connection, query, sources, now_us)
+    return answers_of(connection, query, observed(connection, query, sources, now_us), sources, now_us)
+
+
+def answers_of(
+    connection: Connection, query: QueryMemory, seen: Observed, sources: Sources, now_us: int
+) -> Matches:
+    """Return the best of what was looked at, unless it is too unlikely that any of it answers."""
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
@@ -239,9 +245,17 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     check()
     found = gathered(connection, sought, named)
     check()
+    return looked_at(connection, question, sought, found, sources)
+
+
+def looked_at(
+    connection: Connection, question: Question, sought: SearchRequest, found: Candidates, sources: Sources
+) -> Observed:
+    """Return what the likeliest of the candidates show."""
+    now_us = sought.scope.selection.now_us
     matching = features.matching(found)
     scores = sources.model.contributions(matching, MATCHING, 0.0, USUAL_COVERAGE).sum(axis=1)
-    count = len(found.ids) if question.period else max(SHORTLIST, query.limit)
+    count = len(found.ids) if question.period else max(SHORTLIST, sought.wanted)
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
     for values in (found.bm25, found.cosine):
         chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import psycopg
+import pytest
 
 from omegad.log.chain import payload_hash
 from omegad.sharing.fact import Fact
@@ -40,8 +41,26 @@ class Posted:
         """Make a database out of the template."""
         name = f"post_{secrets.token_hex(6)}"
         with psycopg.connect(**server.admin("postgres").parameters(), autocommit=True) as connection:  # type: ignore[arg-type]
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return cls(server, name)
+
+    @classmethod
+    def of_schema(cls, server: Server, schema: int) -> "Posted":
+        """Make a post as the version did that knew of no later schema."""
+        name = f"post_{secrets.token_hex(6)}"
+        with psycopg.connect(**server.admin("postgres").parameters(), autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(administration, "SCHEMA", schema)
+            patch.setattr(administration, "_search_by_meaning", lambda _connection: None)
+            administration.install(server.admin(name))
+        administration.create_team(server.admin(name), TEAM)
+        return cls(server, name)
+
+    def drop(self) -> None:
+        """Remove the database."""
+        with psycopg.connect(**self.server.admin("postgres").parameters(), autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute(f"DROP DATABASE {self.admin.dbname} WITH (FORCE)".encode())
 
     def member(self, person: str, *, team: str = TEAM, is_admin: bool = False) -> Address:
         """Add a person; return where they find the post. Logins are the server's, so each has a name of its

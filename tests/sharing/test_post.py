@@ -19,7 +19,7 @@ async def test_what_one_pushes_another_pulls(posted: Posted) -> None:
     said = facts("ann-1", 12)
     async with posted.at(ann) as hers, posted.at(bob) as his:
         standing = await hers.check()
-        assert (standing.person, standing.is_admin, standing.schema) == ("Ann", True, 1)
+        assert (standing.person, standing.is_admin, standing.schema) == ("Ann", True, 2)
         assert await hers.head("ann-1") is None
         assert await hers.enrol("ann-1", "desk") == NO_HEAD
         await his.enrol("bob-1", "laptop")

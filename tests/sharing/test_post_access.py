@@ -210,7 +210,7 @@ async def test_whoever_asks_as_a_member_of_another_team_is_told(posted: Posted) 
             pass
     async with posted.at(eve, "others") as post:
         ((team,),) = posted.sql("SELECT team FROM omegad.teams WHERE name <> 'others'")
-        post._team = team
+        post.team = team
         assert (await post.pull({}, but="")).facts == []
         assert await post.told("ann-1", 0, 10) == []
         assert await post.waiting() == []

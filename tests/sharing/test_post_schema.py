@@ -12,9 +12,10 @@ from omegad.sharing.post.errors import HomeOutdated, NotInstalled, PostOutdated,
 from omegad.sharing.post.post import connected
 from tests.sharing.posts import DEADLINES, TEAM, Posted, facts, push
 
+NOW = administration.SCHEMA
 LATER = {
-    2: b"CREATE TABLE omegad.pages (page integer)",
-    3: b"CREATE TABLE omegad.more (a integer); SELECT 1 / 0",
+    NOW + 1: b"CREATE TABLE omegad.pages (page integer)",
+    NOW + 2: b"CREATE TABLE omegad.more (a integer); SELECT 1 / 0",
 }
 
 
@@ -28,7 +29,7 @@ def empty(posted: Posted) -> Posted:
 def test_who_installs_beside_another_waits_and_finds_it_made(empty: Posted) -> None:
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(lambda _: administration.install(empty.admin), range(4)))
-    assert sorted(made) == [(0, 1), (1, 1), (1, 1), (1, 1)]
+    assert sorted(made) == [(0, NOW), (NOW, NOW), (NOW, NOW), (NOW, NOW)]
     assert administration.teams(empty.admin) == []
 
 
@@ -46,33 +47,30 @@ async def test_a_database_without_a_post_is_said(posted: Posted) -> None:
 async def test_an_upgrade_is_done_step_by_step_and_keeps_what_is_there(
     posted: Posted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = LATER | {1: administration._statements(1)}
-    monkeypatch.setattr(administration, "_statements", steps.__getitem__)
-    monkeypatch.setattr(administration, "WORKS_FROM", {1: 1, 2: 1, 3: 3})
+    monkeypatch.setattr(administration, "_statements", LATER.__getitem__)
+    monkeypatch.setattr(administration, "WORKS_FROM", {NOW + 1: 1, NOW + 2: NOW + 2})
     ann = posted.member("Ann")
     async with posted.at(ann) as post:
         head = await push(post, "ann-1", facts("ann-1", 3), await post.enrol("ann-1", "desk"))
-        monkeypatch.setattr(administration, "SCHEMA", 2)
-        assert administration.install(posted.admin) == (1, 2)
+        monkeypatch.setattr(administration, "SCHEMA", NOW + 1)
+        assert administration.install(posted.admin) == (NOW, NOW + 1)
         # Who knows the schema before alone goes on, since this one says that they can.
-        assert (await post.check()).schema == 2
+        assert (await post.check()).schema == NOW + 1
         assert (await post.push("ann-1", facts("ann-1", 1, after=3), head)).seq == 4
 
-        monkeypatch.setattr(administration, "SCHEMA", 3)
+        monkeypatch.setattr(administration, "SCHEMA", NOW + 2)
         with pytest.raises(PostRefused, match="division by zero"):
             administration.install(posted.admin)
-        assert posted.sql("SELECT version, works_from FROM omegad.schema_version ORDER BY 1") == [
-            (1, 1),
-            (2, 1),
-        ]
+        latest = "SELECT version, works_from FROM omegad.schema_version ORDER BY 1 DESC LIMIT 1"
+        assert posted.sql(latest) == [(NOW + 1, 1)]
         assert posted.sql("SELECT to_regclass('omegad.more')::text") == [(None,)]
-        assert (await post.check()).schema == 2
+        assert (await post.check()).schema == NOW + 1
 
 
 async def test_a_newer_schema_is_left_alone(posted: Posted) -> None:
     ann = posted.member("Ann")
     posted.sql("INSERT INTO omegad.schema_version VALUES (9, 8)")
-    with pytest.raises(HomeOutdated, match="schema is 9; this version of omegad knows 1") as caught:
+    with pytest.raises(HomeOutdated, match=f"schema is 9; this version of omegad knows {NOW}") as caught:
         async with posted.at(ann):
             pass
     assert "upgrade omegad" in caught.value.hint
@@ -82,8 +80,10 @@ async def test_a_newer_schema_is_left_alone(posted: Posted) -> None:
 
 
 async def test_an_older_schema_is_said(posted: Posted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.sharing.post.post.OLDEST_SCHEMA", 2)
-    with pytest.raises(PostOutdated, match="schema is 1; this version of omegad needs 2") as caught:
+    monkeypatch.setattr("omegad.sharing.post.post.OLDEST_SCHEMA", NOW + 1)
+    with pytest.raises(
+        PostOutdated, match=f"schema is {NOW}; this version of omegad needs {NOW + 1}"
+    ) as caught:
         async with posted.at(posted.member("Ann")):
             pass
     assert "share init" in caught.value.hint
@@ -97,7 +97,7 @@ def test_whoever_may_make_roles_and_owns_the_database_can_administer_it(empty: P
     empty.sql(f"ALTER DATABASE {dbname} OWNER TO {name}")
     empty.sql(f"GRANT omegad_owner, omegad_member TO {name} WITH ADMIN OPTION")  # who made them there, has it
     chief = empty.of(name, "for the test")
-    assert administration.install(chief) == (0, 1)
+    assert administration.install(chief) == (0, NOW)
     administration.create_team(chief, TEAM)
     login = f"bob_{dbname[-8:]}"
     password = administration.add_member(chief, TEAM, login, "Bob")
@@ -119,13 +119,13 @@ async def test_a_dump_restored_elsewhere_is_the_same_post(posted: Posted) -> Non
     there = f"{posted.admin.dbname}_2"
     posted.sql(f"CREATE DATABASE {there}")
     try:
-        posted.server.run("pg_dump", "-Fc", "-n", "omegad", "-f", "dump", "-d", posted.admin.url)
+        posted.server.run("pg_dump", "-Fc", "-f", "dump", "-d", posted.admin.url)
         posted.server.run("pg_restore", "--exit-on-error", "-d", posted.server.admin(there).url, "dump")
         async with connected(msgspec.structs.replace(ann, dbname=there), TEAM, DEADLINES) as post:
             assert await post.told("ann-1", 0, 9) == said
             assert (await post.push("ann-1", facts("ann-1", 1, after=5), head)).seq == 6
             assert [one.bad_seq for one in await post.prove(lambda _: None)] == [None]
-        assert administration.install(posted.server.admin(there)) == (1, 1)
+        assert administration.install(posted.server.admin(there)) == (NOW, NOW)
     finally:
         posted.sql(f"DROP DATABASE {there} WITH (FORCE)")
 

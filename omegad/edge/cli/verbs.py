@@ -382,6 +382,23 @@ OWN = (
         examples=("omegad share leave",),
     ),
     Verb(
+        "share query",
+        "asking_a_post.query",
+        about="Find what a team holds at its post, with or without a home here, by words and by meaning",
+        options=(
+            Option("text", "what to look for", is_given=True),
+            Option("url", f"{ADDRESS}; else OMEGAD_SHARE_URL, else where this home shares"),
+            Option("team", "which team; the login's only one where left out"),
+            PASSWORD_FILE,
+            Option("limit", "how many at most; 10 where left out", "integer"),
+            Option("mode", "hybrid, semantic, keyword or phrase, as of `omegad query`"),
+            *(Option(name, f"with this {name}") for name in ("project", "entity", "person", "agent")),
+            *(Option(name, f"with this {name}, or another given", is_many=True) for name in ("type", "tag")),
+            *(Option(name, f"stored {name} this time, like 2026-01-31") for name in ("since", "until")),
+        ),
+        examples=('omegad share query "how do we deploy?" --url postgresql://bot@db.example.com/omegad',),
+    ),
+    Verb(
         "share verify",
         "sharing.verify",
         about="Prove that nothing was changed or left out of what was ever shared: at the post, and here",

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Composed
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema that this version makes, and the newest it knows."""
-WORKS_FROM = {1: 1}
+WORKS_FROM = {1: 1, 2: 1}
 """By schema, the oldest that a program must know of to work with it."""
 SERVERS = (15, 18)  # oldest and newest PostgreSQL that is tried
 CONNECT_S = 10
 WAIT_S = 60  # for another who installs
+PGVECTOR = (0, 8)  # the oldest with which what is filtered is found all the same
+INDEXED_FROM = 50_000
+"""Vectors of a team, above which an index is worth what it misses."""
 _LOCK = int.from_bytes(b"omegad")
 _LOGIN = re.compile(r"[a-z_][a-z0-9_.-]{0,62}")
 
@@ -84,6 +87,7 @@ def install(address: Address) -> tuple[int, int]:
             connection.execute(_ROLES)
         for version in range(before + 1, SCHEMA + 1):
             _migrate(connection, version)
+        _search_by_meaning(connection)
         return before, SCHEMA
 
 
@@ -216,6 +220,55 @@ def _migrate(connection: "psycopg.Connection", version: int) -> None:
 
 def _statements(version: int) -> bytes:
     return files("omegad.sharing.post").joinpath(f"schema_{version}.sql").read_bytes()
+
+
+def _search_by_meaning(connection: "psycopg.Connection") -> None:
+    """Make what holds vectors, where pgvector is there or can be installed, and indexes where there are
+    many.
+    """
+    import psycopg  # noqa: PLC0415  an extra
+
+    offered = connection.execute(
+        "SELECT coalesce(installed_version, default_version), installed_version IS NOT NULL"
+        " FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    if offered is None or tuple(int(part) for part in offered[0].split(".")[:2]) < PGVECTOR:
+        return
+    if not offered[1]:
+        try:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+        except psycopg.errors.InsufficientPrivilege:
+            return  # a superuser may make it, and this be done again
+    made = connection.execute(
+        "SELECT extnamespace::regnamespace::text, to_regclass('omegad.vectors') IS NOT NULL FROM pg_extension"
+        " WHERE extname = 'vector'"
+    ).fetchone()
+    assert made
+    if not made[1]:
+        told = files("omegad.sharing.post").joinpath("vectors.sql").read_text()
+        with connection.transaction():
+            connection.execute("SET LOCAL ROLE omegad_owner")
+            connection.execute(told.replace("{vector}", made[0]).encode())
+    _index_vectors(connection, made[0])
+
+
+def _index_vectors(connection: "psycopg.Connection", schema: str) -> None:
+    """Make an index of the vectors of each team that has many, which takes minutes for hundreds of
+    thousands.
+    """
+    with connection.transaction():
+        connection.execute("SET LOCAL ROLE omegad_owner")
+        for (team,) in connection.execute("SELECT team FROM omegad.teams ORDER BY team").fetchall():
+            many = connection.execute(
+                "SELECT count(*) >= %s AND to_regclass(%s) IS NULL"
+                " FROM (SELECT FROM omegad.vectors WHERE team = %s LIMIT %s) AS found",
+                (INDEXED_FROM, f"omegad.vectors_{team}_nearest", team, INDEXED_FROM),
+            ).fetchone()
+            if many and many[0]:
+                connection.execute(
+                    f"CREATE INDEX vectors_{team}_nearest ON omegad.vectors_{team} USING hnsw"
+                    f" ((v::{schema}.halfvec(384)) {schema}.halfvec_cosine_ops)".encode()
+                )
 
 
 def _team(connection: "psycopg.Connection", name: str) -> int:

@@ -8,6 +8,7 @@ import anyio
 import msgspec
 
 from omegad.log.event import Position
+from omegad.runtime.errors import Invalid
 from omegad.sharing.fact import GENESIS, Fact, envelope, link, opened, says_what_it_said, sealed_hash
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.administration import SCHEMA
@@ -36,9 +37,9 @@ OLDEST_SCHEMA = 1
 
 _MICROSECONDS = "(extract(epoch FROM {}) * 1000000)::bigint"
 _STANDING = """
-SELECT team.team, team.channel, person, is_admin FROM omegad.teams AS team
+SELECT team.team, team.name, person, is_admin FROM omegad.teams AS team
 JOIN omegad.members AS member ON member.team = team.team AND login = session_user::text AND left_at IS NULL
-WHERE name = %s
+WHERE %s::text IS NULL OR name = %s ORDER BY name
 """
 _ORIGINS = f"""
 SELECT origin, person, machine, head, head_chain, {_MICROSECONDS.format("seen_at")},
@@ -165,8 +166,8 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def connected(address: Address, team: str, deadlines: Deadlines) -> "AsyncIterator[Post]":
-    """Connect to the post, and listen to what it says of the team.
+async def connected(address: Address, team: str | None, deadlines: Deadlines) -> "AsyncIterator[Post]":
+    """Connect to the post, and listen to what it says of the team; the login's only one where None is named.
 
     Raises what keeps from that: `DriverAbsent`, `PostUnreachable`, `LoginRefused`, `NotEncrypted`,
     `NotInstalled`, `PostOutdated`, `HomeOutdated`, `NotAMember`.
@@ -198,13 +199,14 @@ class Post:
     """A connection to the post, on behalf of one team. Every method raises `PostLost` and `PostSilent`."""
 
     def __init__(
-        self, connection: "AsyncConnection[Any]", address: Address, team: str, deadlines: Deadlines
+        self, connection: "AsyncConnection[Any]", address: Address, team: str | None, deadlines: Deadlines
     ) -> None:
         self._connection = connection
         self._address = address
         self._name = team
         self._statement_s = deadlines.statement_s
-        self._team = 0
+        self.team = 0
+        """The number of the team at the post, from `begin` on."""
 
     async def begin(self) -> None:
         """See that the post and this login are what is needed, and listen. Raises what `check` does."""
@@ -213,7 +215,7 @@ class Post:
                 "SELECT set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",)
             )
         await self.check()
-        (channel,) = (await self._rows("SELECT channel FROM omegad.teams WHERE team = %s", (self._team,)))[0]
+        (channel,) = (await self.rows("SELECT channel FROM omegad.teams WHERE team = %s", (self.team,)))[0]
         with self._asking():
             await self._connection.execute(f'LISTEN "{channel}"'.encode())
 
@@ -222,10 +224,10 @@ class Post:
 
         Raises `NotInstalled`, `PostOutdated`, `HomeOutdated`, `NotAMember`.
         """
-        ((is_made,),) = await self._rows("SELECT to_regclass('omegad.schema_version') IS NOT NULL", ())
+        ((is_made,),) = await self.rows("SELECT to_regclass('omegad.schema_version') IS NOT NULL", ())
         if not is_made:
             raise NotInstalled(f"the database {self._address.dbname} holds no post")
-        ((schema, works_from, now_us),) = await self._rows(
+        ((schema, works_from, now_us),) = await self.rows(
             "SELECT version, works_from, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
             " FROM omegad.schema_version ORDER BY version DESC LIMIT 1",
             (),
@@ -234,29 +236,33 @@ class Post:
             raise HomeOutdated(f"the post's schema is {schema}; this version of omegad knows {SCHEMA}")
         if schema < OLDEST_SCHEMA:
             raise PostOutdated(f"the post's schema is {schema}; this version of omegad needs {OLDEST_SCHEMA}")
-        found = await self._rows(_STANDING, (self._name,))
+        found = await self.rows(_STANDING, (self._name, self._name))
         if not found:
-            raise NotAMember(f"{self._address.user} is not a member of the team {self._name}")
-        ((self._team, _, person, is_admin),) = found
+            of = "any team" if self._name is None else f"the team {self._name}"
+            raise NotAMember(f"{self._address.user} is not a member of {of}")
+        if len(found) > 1:
+            names = ", ".join(name for _, name, _, _ in found)
+            raise Invalid(f"{self._address.user} is in several teams: {names}", hint="name one of them")
+        ((self.team, _, person, is_admin),) = found
         return Standing(schema, self._connection.info.server_version, now_us, person, is_admin)
 
     async def enrol(self, origin: str, machine: str) -> Head:
         """Make an origin known as this login's, or take it up again; return its head. Raises `NotYours`."""
-        await self._rows("SELECT omegad.enrol(%s, %s, %s)", (self._team, origin, machine))
+        await self.rows("SELECT omegad.enrol(%s, %s, %s)", (self.team, origin, machine))
         return await self.head(origin) or NO_HEAD
 
     async def head(self, origin: str) -> Head | None:
         """Return the last fact of an origin, `NO_HEAD` where it has none, None where nobody knows it."""
-        rows = await self._rows(
+        rows = await self.rows(
             "SELECT head, head_chain, head_position, head_event FROM omegad.origins"
             " WHERE team = %s AND origin = %s",
-            (self._team, origin),
+            (self.team, origin),
         )
         return Head(*rows[0]) if rows else None
 
     async def origins(self) -> list[Origin]:
         """Return all origins of the team."""
-        return [Origin(*row) for row in await self._rows(_ORIGINS, (self._team,))]
+        return [Origin(*row) for row in await self.rows(_ORIGINS, (self.team,))]
 
     async def push(self, origin: str, facts: Sequence[Fact], expected: Head) -> Head:
         """Add facts, which are numbered on from *expected*, after it, all or none; return what is the head
@@ -276,10 +282,10 @@ class Post:
         chains, chain = list[bytes](), expected.chain
         for one in sealed:
             chains.append(chain := link(chain, sealed_hash(one)))
-        await self._rows(
+        await self.rows(
             _PUSH,
             (
-                *(self._team, origin, expected.seq, expected.chain),
+                *(self.team, origin, expected.seq, expected.chain),
                 *([fact.hlc for fact in facts], [fact.position for fact in facts]),
                 *([fact.event_id for fact in facts], [fact.tag for fact in facts]),
                 *([fact.subject for fact in facts], sealed, chains),
@@ -298,10 +304,10 @@ class Post:
             return Pulled([], frozenset(), origins, {}, {})
         reached = {one.origin: cursors.get(one.origin, 0) for one in behind}
         each = max(1, min(limit, PULLED_MAX // len(behind)))
-        rows = await self._rows(
+        rows = await self.rows(
             _PULL,
             (
-                *([*reached], [*reached.values()], self._team),
+                *([*reached], [*reached.values()], self.team),
                 *(each, max(1, PULLED_BYTES_MAX // len(behind))),
             ),
         )
@@ -320,19 +326,19 @@ class Post:
 
     async def report(self, reader: str, cursors: Mapping[str, int]) -> None:
         """Say how far a home of this login's has pulled each origin."""
-        await self._rows(
+        await self.rows(
             "SELECT omegad.report(%s, %s, %s::text[], %s::bigint[])",
-            (self._team, reader, [*cursors], [*cursors.values()]),
+            (self.team, reader, [*cursors], [*cursors.values()]),
         )
 
     async def waiting(self) -> list[Waiting]:
         """Return what was erased that some home which was there then has not heard of, at most 1,000."""
-        rows = await self._rows(_WAITING, (self._team,))
+        rows = await self.rows(_WAITING, (self.team,))
         return [Waiting(subject, erased_at, tuple(homes)) for subject, erased_at, homes in rows]
 
     async def told(self, origin: str, after: int, limit: int) -> list[Fact]:
         """Return facts of an origin, of any one, from the one after a number on."""
-        rows = await self._rows(_TOLD, (self._team, origin, after, limit))
+        rows = await self.rows(_TOLD, (self.team, origin, after, limit))
         return [opened(*row) for row in rows]
 
     async def woken(self, within_s: float) -> bool:
@@ -355,7 +361,7 @@ class Post:
         for one in await self.origins():
             seq, chain, bad = 0, GENESIS, None
             while bad is None:
-                rows = await self._rows(_PROVED, (self._team, one.origin, seq, PROVED_AT_ONCE))
+                rows = await self.rows(_PROVED, (self.team, one.origin, seq, PROVED_AT_ONCE))
                 page = [_Row(*row) for row in rows]
                 found, chain, bad = _verified(one.origin, seq, page, chain)
                 seq += len(found)
@@ -369,10 +375,11 @@ class Post:
         """Note that an origin tells nothing any more. *with_facts*, the words of what it told are removed
         here too; return of how many facts.
         """
-        rows = await self._rows("SELECT omegad.leave(%s, %s, %s)", (self._team, origin, with_facts))
+        rows = await self.rows("SELECT omegad.leave(%s, %s, %s)", (self.team, origin, with_facts))
         return int(rows[0][0])
 
-    async def _rows(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    async def rows(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return what a statement does, within the deadline."""
         with self._asking():
             with anyio.fail_after(self._statement_s):
                 cursor = await self._connection.execute(sql.encode(), parameters, binary=True)

@@ -24,6 +24,7 @@ from omegad.runtime.errors import Unavailable
 from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, envelope, link, opened, sealed_hash
 from omegad.sharing.post import administration
+from omegad.sharing.post.administration import SCHEMA
 from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 from tests.sharing.posts import TEAM
 from tests.sharing.server import Server
@@ -295,7 +296,7 @@ def test_who_cannot_join_is_told_why_and_nothing_is_kept(team: Team, server: Ser
     elsewhere = url.replace(f"/{team.dbname}?", "/postgres?")
     assert "holds no post" in refused(elsewhere)
     assert "`omegad share init`" in refused(elsewhere)
-    team.sql("UPDATE omegad.schema_version SET version = 99, works_from = 99")
+    team.sql("INSERT INTO omegad.schema_version VALUES (99, 99)")
     assert "upgrade omegad on this machine" in refused(url)
 
 
@@ -556,12 +557,12 @@ def test_what_the_page_shows_is_what_happens(team: Team, server: Server, tmp_pat
 
 
 def test_a_post_is_made_once_and_upgraded_by_the_same_verb(team: Team) -> None:
-    assert team.omegad.json("share", "init", team.url) == {"schema_before": 1, "schema": 1}
+    assert team.omegad.json("share", "init", team.url) == {"schema_before": SCHEMA, "schema": SCHEMA}
     said = team.omegad(
         "share", "init", team.url, "--team", TEAM, "--person", "Eve", "--login", _login("eve")
     ).stdout
     assert "with this password, which is shown this once: " in said
     assert "`omegad share member add PERSON --url" in said
     assert administration.teams(team.server.admin(team.dbname)) == [TEAM]
-    team.sql("UPDATE omegad.schema_version SET version = 99, works_from = 99")
+    team.sql("INSERT INTO omegad.schema_version VALUES (99, 99)")
     assert "upgrade omegad" in team.omegad("share", "init", team.url, status=1).stderr
