@@ -28,6 +28,7 @@ from omegad.embedding.passages import passages
 from omegad.index import terms, words
 from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.index.words import ENOUGH, RARE, Vocabulary, Words
 from omegad.log.event import RecordedEvent
 from omegad.memory.events import MemoryStored
@@ -214,9 +215,10 @@ class Reader:
         def ranked() -> Matches:
             with closing(open_scratch()) as connection:
                 put(connection, held, passages_, "" if self._model is None else self._model.embedder_id)
-                index = (
-                    None if self._model is None or vector is None else VectorIndex(self._model.embedder_id)
-                )
+                index, vectors = None, None
+                if self._model is not None and vector is not None:
+                    index = VectorIndexes(VectorIndex(self._model.embedder_id))
+                    vectors = {self._model.embedder_id: vector}
                 scope = Scope(connection, QueryMemory(text=query.text), now_us, index)
                 scope.count = inside
                 rows = [one.number for one in held]
@@ -224,7 +226,7 @@ class Reader:
                 scores, holding = _scored(connection, wanted, known, everything)
                 sought = SearchRequest(
                     scope=scope,
-                    vector=vector,
+                    vector=vectors,
                     index=index,
                     words=told,
                     vocabulary=_vocabulary(known, holding, inside, question),
@@ -233,7 +235,7 @@ class Reader:
                     is_phrase=query.mode == "phrase",
                 )
                 candidates = _candidates(connection, rows, sought, scores if told else {})
-                sources = Sources(vector, index, self._types)
+                sources = Sources(vectors, index, self._types)
                 seen = looked_at(connection, question, sought, candidates, sources)
                 return answers_of(connection, query, seen, sources, now_us)
 

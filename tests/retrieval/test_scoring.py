@@ -200,7 +200,13 @@ def test_what_was_merged_is_found_by_the_id_that_answers_for_it() -> None:
         ("c", "mem-2", "stored"),
     ]
     assert daemon.asked == [{"limit": LIMIT, "all": True, **question.parameters()} for question in questions]
-    assert daemon.asked[0] == {"limit": 10, "text": "what is b?", "mode": "hybrid", "project": "shop"}
+    assert daemon.asked[0] == {
+        "limit": 10,
+        "all": True,
+        "text": "what is b?",
+        "mode": "hybrid",
+        "project": "shop",
+    }
     assert [hit.keys for hit in answers[0].hits] == [("c",), ("a", "b")]
     assert answers[0].golds == {"mem-1"}
     assert answers[0].recall(5) == 1
