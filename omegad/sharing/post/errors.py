@@ -39,6 +39,20 @@ class LoginRefused(Unavailable):
     hint = "check the login in the address and the password; an administrator of the post can give a new one"
 
 
+class PasswordAbsent(LoginRefused):
+    """The post asks for a password, and none was given."""
+
+    hint = "--password-file names a file that has it; for a home, `omegad share join` takes it anew"
+
+
+class LoginRemoved(LoginRefused):
+    """The login was removed from its last team."""
+
+    hint = (
+        "its membership was ended: an administrator of the post can add the person again, with a new password"
+    )
+
+
 class NotEncrypted(Unavailable):
     """The connection to the post would not be encrypted, or not be known to be to the right server."""
 
