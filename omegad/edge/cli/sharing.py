@@ -141,7 +141,7 @@ def status(answer: Answer, _arguments: Namespace) -> None:
     )
     print()
     write_table(
-        ("PERSON", "MACHINE", "HOME", "RECEIVED", "AT THE POST"),
+        ("PERSON", "MACHINE", "HOME", "RECEIVED", "LAST IN TOUCH"),
         (
             (
                 *(one["person"], one["machine"], one["origin"]),

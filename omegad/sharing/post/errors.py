@@ -18,7 +18,10 @@ class DriverAbsent(Unavailable):
 class PostUnreachable(Unavailable):
     """The post cannot be reached."""
 
-    hint = "see whether the server runs and this machine reaches it; nothing is lost, and it is tried again"
+    hint = (
+        "see whether the server runs and this machine reaches it; nothing is lost, and a home that has joined"
+        " tries again by itself"
+    )
 
 
 class PostLost(PostUnreachable):
