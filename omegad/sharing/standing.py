@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event_log import EventLog
+from omegad.memory import owner
+from omegad.memory.owner import OWNER
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Name
 from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod, Services
@@ -26,14 +28,15 @@ Handler = Callable[..., Awaitable[object]]
 
 SHOWN_CHARACTERS = 200
 
-_PREVIEW = """
+_PREVIEW = f"""
 SELECT node_id, event_type, substr(content, 1, :characters), created_at,
        CASE WHEN event_type IN (SELECT value FROM json_each(:never)) THEN 'its type is never shared'
             WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types))
               THEN 'its type is not chosen'
             WHEN on_probation THEN 'it is on probation'
-       END AS stays
-FROM memories WHERE project = :project AND status = 'active'
+       END AS stays,
+       {OWNER}
+FROM memories AS m WHERE project = :project AND status = 'active'
 """
 
 
@@ -99,7 +102,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_words(self) -> str:
         """What is wrong, and what waits for that, for lists of troubles."""
-        waits = f"; {self.waiting:,} wait to be told, since {self.waiting_since}" if self.waiting else ""
+        waits = f"; waits to be told: {self.waiting:,}, since {self.waiting_since}" if self.waiting else ""
         return f"shared: team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
 
 
@@ -167,13 +170,17 @@ class PreviewSharing(Query, frozen=True, kw_only=True, tag="share.preview"):
 
 
 class Previewed(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory, the beginning of what it says, and why it stays; `stays` is None where it would go."""
+    """A memory, the beginning of what it says, why it stays, and who of the team said it; `stays` is None
+    where it would go.
+    """
 
     memory_id: str
     event_type: str
     content: str
     created_at: str
     stays: str | None
+    person: str | None
+    machine: str | None
 
 
 class Preview(ViewAnswer, frozen=True):
@@ -210,8 +217,16 @@ def preview(connection: Connection, query: PreviewSharing, _checked: None, momen
             named,
         )
         found[goes] = [
-            Previewed(memory_id=row[0], event_type=row[1], content=row[2], created_at=row[3], stays=row[4])
-            for row in rows
+            Previewed(
+                memory_id=memory_id,
+                event_type=event_type,
+                content=content,
+                created_at=created_at,
+                stays=stays,
+                person=person,
+                machine=machine,
+            )
+            for memory_id, event_type, content, created_at, stays, person, machine, *_ in rows
         ]
     (go_count, stay_count) = connection.execute(
         f"SELECT count(*) FILTER (WHERE stays IS NULL), count(stays) FROM ({_PREVIEW})", named
@@ -260,7 +275,7 @@ METHODS = (
     QueryMethod(
         params=PreviewSharing,
         answer=Preview,
-        views=("memories",),
+        views=("memories", owner.VIEW),
         prepare=prepare_preview,
         read=preview,
         verb=Verb(

@@ -19,6 +19,7 @@ from omegad.sharing.post.errors import (
     LoginRefused,
     NotEncrypted,
     NotInstalled,
+    PasswordAbsent,
     PostLost,
     PostSilent,
     PostUnreachable,
@@ -68,12 +69,12 @@ async def test_what_is_wrong_with_the_address_or_password_is_said(posted: Posted
         cases: list[tuple[Address, type[OmegadError], str]] = [
             (ann.with_password("not this one"), LoginRefused, "does not accept the password"),
             (over_tcp.with_password("not this one"), LoginRefused, "does not accept the password"),
-            (ann.with_password(""), LoginRefused, "asks for the password"),
+            (ann.with_password(""), PasswordAbsent, "asks for the password"),
             (altered(ann, user="nobody"), LoginRefused, "nobody"),
             (altered(ann, dbname="nothing"), NotInstalled, "no database nothing"),
             (altered(ann, port=1), PostUnreachable, "cannot be reached"),
             (altered(ann, host="/nowhere"), PostUnreachable, "cannot be reached"),
-            (altered(over_tcp, port=nobody), PostUnreachable, "cannot be reached"),
+            (altered(over_tcp, port=nobody), PostUnreachable, "cannot be reached: Connection refused"),
             (altered(over_tcp, host="post.invalid"), PostUnreachable, "not known by this name"),
             (altered(over_tcp, sslmode="require"), NotEncrypted, "does not offer TLS"),
         ]

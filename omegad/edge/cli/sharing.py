@@ -141,7 +141,7 @@ def status(answer: Answer, _arguments: Namespace) -> None:
     )
     print()
     write_table(
-        ("PERSON", "MACHINE", "HOME", "RECEIVED", "AT THE POST"),
+        ("PERSON", "MACHINE", "HOME", "RECEIVED", "LAST IN TOUCH"),
         (
             (
                 *(one["person"], one["machine"], one["origin"]),
@@ -195,13 +195,14 @@ def preview(answer: Answer, arguments: Namespace) -> None:
     both = [*answer["go"], *answer["stay"]]
     print()
     write_table(
-        ("MEMORY", "TYPE", "FROM", "GOES", "CONTENT"),
+        ("MEMORY", "TYPE", "FROM", "GOES", "BY", "CONTENT"),
         (
             (
                 one["memory_id"],
                 one["event_type"],
                 moment(one["created_at"]),
                 "yes" if one["stays"] is None else f"no: {one['stays']}",
+                f"{one['person']}, {one['machine']}" if one["person"] else "-",
                 one["content"],
             )
             for one in both

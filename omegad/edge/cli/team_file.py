@@ -8,7 +8,7 @@ from pathlib import Path
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, ask
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import safe, tell
+from omegad.edge.cli.printing import quantity, safe, tell
 from omegad.edge.setup import files
 from omegad.edge.setup.content import Markers, put_section
 from omegad.runtime.errors import NotFound
@@ -55,7 +55,9 @@ def write(arguments: Namespace, instance: Instance) -> None:
     tell(
         arguments,
         answer | {"file": str(path), "changed": is_changed},
-        safe(f"{path} {'has now' if is_changed else 'has'} {told} memories of {project}"),
+        safe(
+            f"{path} {'has now' if is_changed else 'has'} {quantity(told, 'memory', 'memories')} of {project}"
+        ),
     )
 
 

@@ -378,7 +378,13 @@ OWN = (
         "share leave",
         "sharing.leave",
         about="Share no more. What came from others stays here, and what was told stays with the team",
-        options=(Option("with-facts", "remove the words of all that this home told from the post", "flag"),),
+        options=(
+            Option(
+                "with-facts",
+                "remove the words of all that this home told since it joined from the post",
+                "flag",
+            ),
+        ),
         examples=("omegad share leave",),
     ),
     Verb(

@@ -1,5 +1,6 @@
 """psycopg, imported where a connection is made, and its errors in words of ours."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,10 +12,12 @@ from omegad.sharing.post.errors import (
     DriverAbsent,
     Forked,
     LoginRefused,
+    LoginRemoved,
     NotAMember,
     NotEncrypted,
     NotInstalled,
     NotYours,
+    PasswordAbsent,
     PostLost,
     PostRefused,
     PostSilent,
@@ -26,13 +29,17 @@ if TYPE_CHECKING:
     import psycopg
 
 SAID_MAX = 300
+_AROUND_A_REASON = re.compile(  # what libpq says beside why: where, which is said already, and a question
+    r'connection (?:failed|is bad): |connection to server (?:at|on socket) "[^"]*"(?:, port \d+)? failed: '
+    r"| Is the server running [^?]*\?"
+)
 
 _REFUSALS = (  # what libpq says of a connection that was not made, which has no code
     ("password authentication failed", LoginRefused, "does not accept the password of {user}"),
-    ("no password supplied", LoginRefused, "asks for the password of {user}, and none is known"),
-    ("is not permitted to log in", LoginRefused, "lets {user} not log in any more"),
+    ("no password supplied", PasswordAbsent, "asks for the password of {user}, and none is known"),
+    ("is not permitted to log in", LoginRemoved, "does not let {user} log in any more"),
     ("role ", LoginRefused, "knows no login {user}"),
-    ("no pg_hba.conf entry", LoginRefused, "lets {user} not connect to {dbname} from here"),
+    ("no pg_hba.conf entry", LoginRefused, "does not let {user} connect to {dbname} from here"),
     ("authentication method requirement", NotEncrypted, "asks for the password itself, which is not sent"),
     ("server does not support SSL", NotEncrypted, "does not offer TLS"),
     ("certificate", NotEncrypted, "has a certificate that cannot be verified"),
@@ -88,7 +95,8 @@ def connecting(address: Address) -> Iterator[None]:
             if sign in said:
                 told = words.format(user=address.user, dbname=address.dbname)
                 raise kind(f"the post at {address.place} {told}") from None
-        raise PostUnreachable(f"the post at {address.place} cannot be reached: {said}") from None
+        reason = _AROUND_A_REASON.sub("", said)
+        raise PostUnreachable(f"the post at {address.place} cannot be reached: {reason}") from None
 
 
 @contextmanager

@@ -18,7 +18,10 @@ class DriverAbsent(Unavailable):
 class PostUnreachable(Unavailable):
     """The post cannot be reached."""
 
-    hint = "see whether the server runs and this machine reaches it; nothing is lost, and it is tried again"
+    hint = (
+        "see whether the server runs and this machine reaches it; nothing is lost, and a home that has joined"
+        " tries again by itself"
+    )
 
 
 class PostLost(PostUnreachable):
@@ -37,6 +40,20 @@ class LoginRefused(Unavailable):
     """The post does not accept this login and password."""
 
     hint = "check the login in the address and the password; an administrator of the post can give a new one"
+
+
+class PasswordAbsent(LoginRefused):
+    """The post asks for a password, and none was given."""
+
+    hint = "--password-file names a file that has it; for a home, `omegad share join` takes it anew"
+
+
+class LoginRemoved(LoginRefused):
+    """The login was removed from its last team."""
+
+    hint = (
+        "its membership was ended: an administrator of the post can add the person again, with a new password"
+    )
 
 
 class NotEncrypted(Unavailable):

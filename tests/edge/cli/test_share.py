@@ -287,7 +287,9 @@ def test_who_cannot_join_is_told_why_and_nothing_is_kept(team: Team, server: Ser
     url = team.first["url"]
     assert "does not accept the password" in refused(url, "another-password")
     assert "is not a member of the team others" in refused(url, of="others")
-    assert "cannot be reached" in refused("postgresql://ann@127.0.0.1:1/omegad")
+    assert "127.0.0.1:1 cannot be reached: Connection refused (" in refused(
+        "postgresql://ann@127.0.0.1:1/omegad"
+    )
     encrypted = f"postgresql://{team.first['login']}@127.0.0.1:{server.port}/{team.dbname}?sslmode=require"
     assert "does not offer TLS" in refused(encrypted)
     assert "would send what is shared through the network" in refused(
@@ -353,6 +355,17 @@ def test_what_would_go_is_shown_with_what_stays_and_why(team: Team) -> None:
     assert "there is nothing in it" in ann("share", "preview", "nowhere").stdout
 
 
+def test_who_said_what_would_go_is_shown_beside_it(team: Team) -> None:
+    ann, ben = team.joined(team.first), team.joined(team.invite("Ben"))
+    ann.store(TOLD, event_type="decision", project="shop")
+    ann("share", "choose", "shop")
+    waited_for(lambda: TOLD in contents(ben, "PostgreSQL"))
+    ben.store("Invoices begin at one", event_type="lesson_learned", project="shop")
+    told = {one["content"]: one["person"] for one in ben.json("share", "preview", "shop")["go"]}
+    assert told == {TOLD: "Ann", "Invoices begin at one": "Ben"}
+    assert "Ann, " in ben("share", "preview", "shop").stdout
+
+
 def test_a_home_that_was_told_to_try_now_rests_again(team: Team) -> None:
     ann = team.joined(team.first)
     waited_for(lambda: standing(ann)["is_connected"])
@@ -380,7 +393,7 @@ def test_members_are_listed_and_one_that_is_removed_is_told_so(team: Team) -> No
     assert "reads nothing of crew from now on" in gone
     assert "is not a member" in team.omegad("share", "member", "remove", "Eve", *of_team, status=1).stderr
     said = ben("share", "now", status=1).stderr
-    assert "lets" in said or "not a member" in said
+    assert "does not let" in said or "not a member" in said
     left = [one for one in team.omegad.json("share", "member", "list", *of_team) if one["left_at"]]
     assert [one["login"] for one in left] == [login]
     again = team.omegad.json("share", "member", "add", "Ben", *of_team, "--login", str(login))
@@ -402,7 +415,9 @@ def test_an_administrator_need_be_no_superuser_and_removes_who_is_connected(team
     ben = team.joined(team.omegad.json("share", "member", "add", "Ben", "--url", url, "--login", of_ben))
     waited_for(lambda: standing(ben)["is_connected"])
     assert "reads nothing" in team.omegad("share", "member", "remove", "Ben", "--url", url).stdout
-    assert "lets" in ben("share", "now", status=1).stderr
+    said = ben("share", "now", status=1)
+    assert "does not let" in said.stderr
+    assert "its membership was ended" in said.stdout
     again = team.omegad.json("share", "member", "add", "Ben", "--url", url, "--login", of_ben)
     join(ben, again)  # with the password that is new
     assert "in touch" in ben("share", "now").stdout
@@ -442,7 +457,7 @@ def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
         assert "cannot be reached" in said.stderr
         assert "nothing is lost" in said.stdout
         (degraded,) = [one for one in ann.json("status")["degraded"] if one.startswith("shared: ")]
-        assert "; 1 wait to be told, since" in degraded
+        assert "; waits to be told: 1, since" in degraded
         findings = ann.json("doctor")["findings"]
         (found,) = [one for one in findings if one["part"] == "sharing"]
         assert found["state"] == "warn"

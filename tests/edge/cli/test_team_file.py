@@ -78,6 +78,10 @@ def test_a_section_of_a_file_says_what_is_shared_and_nothing_else_of_the_file_ch
     assert omegad("share", "file", "--project", "shop", "--into", str(file)).stdout == (
         f"{file} has now 4 memories of shop\n"
     )
+    omegad.store("Refunds are paid on Fridays", event_type="decision", project="refunds")
+    omegad("share", "choose", "refunds")
+    one = ("share", "file", "--project", "refunds", "--into", str(tmp_path / "one.md"))
+    assert omegad(*one).stdout.endswith("one.md has now 1 memory of refunds\n")
     changed = file.read_bytes().decode()
     assert changed.startswith(before)
     assert changed.endswith("After it.\r\n")
