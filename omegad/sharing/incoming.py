@@ -23,6 +23,7 @@ from omegad.memory.state import Memories
 from omegad.requests.command import Acknowledged
 from omegad.runtime.clock import HLC_COUNTER_BITS
 from omegad.runtime.errors import Conflict, Refused
+from omegad.sharing.bounds import is_within
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
 from omegad.sharing.fact import Fact, row_hash
 from omegad.sharing.outgoing import NEVER, PLAIN
@@ -32,8 +33,6 @@ TELLS = (*PLAIN, MemoryStored, MemoryEdited, MemoryRepeated)
 """The events that facts are of. Whatever else a member sends is refused, however well it reads."""
 AHEAD_US = 60_000_000
 """By how much what happened may be after the time at which it was told."""
-NAME_CHARACTERS_MAX = 256
-BODY_BYTES_MAX = 900_000  # so that it is an event of this log, whatever is marked in it
 POINTS_MAX = 1_000_000
 
 
@@ -67,8 +66,7 @@ def _is_fit(fact: Fact, event: Event) -> bool:
     return (
         isinstance(event, TELLS)
         and getattr(event, "memory_id", None) == fact.subject
-        and len(fact.body or b"") <= BODY_BYTES_MAX
-        and max(len(fact.project or ""), len(fact.agent or ""), len(fact.subject)) <= NAME_CHARACTERS_MAX
+        and is_within(fact, event)
         and not (isinstance(event, MemoryStored) and event.event_type in NEVER)
     )
 
