@@ -119,7 +119,7 @@ class Exchange:
     async def _in_touch(self, team: Team) -> None:
         """Tell and receive until the home leaves the team. Raises what keeps it from that."""
         async with self._connect(team) as post:
-            head = await self.telling.enrolled(post, team)
+            head = await self._enrolled(post, team)
             while True:
                 position = self._log.head
                 at = await self.known()
@@ -132,8 +132,15 @@ class Exchange:
 
     async def meet(self, post: Post, team: Team) -> None:
         """Tell and receive once all there is. Raises what keeps this home from that."""
-        head = await self.telling.enrolled(post, team)
+        head = await self._enrolled(post, team)
         await self._met(post, await self.known(), head)
+
+    async def _enrolled(self, post: Post, team: Team) -> Head:
+        head = await self.telling.enrolled(post, team)
+        if not head.seq:
+            # What the team has already, this home may have told before it left, and is not to tell again
+            await self._receive(post, team)
+        return head
 
     async def _met(self, post: Post, at: Known, head: Head) -> Head:
         assert at.team is not None

@@ -8,6 +8,7 @@ what the homes of a team hold in the end does not depend on the order in which t
 
 import msgspec
 
+from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Erased, Event, NewEvent, Stamp, Unknown
 from omegad.memory.content import content_key
@@ -128,6 +129,8 @@ class _Merging:
         self._reached = self._sharing.reached()
         self._written: dict[tuple[str, str], Stamped] = {}
         self._stored: dict[str, Scope] = {}
+        self._shared = set[str]()
+        self._before = self._sharing.reached_before()
 
     def decision(self, command: ReceiveFacts) -> Decision:
         known = self._sharing.origins()
@@ -147,7 +150,7 @@ class _Merging:
                     seq=fact.seq,
                     row_hash=row_hash(fact).hex(),
                     outcome=outcome,
-                    stored=fact.subject if fact.subject in self._stored and outcome == "applied" else None,
+                    stored=self._shares(fact, heard.event),
                 )
             )
         events.append(NewEvent(event=FactsReceived(facts=tuple(received), origins=origins)))
@@ -165,11 +168,27 @@ class _Merging:
             return "erased", None
         if isinstance(event, MemoryStored):
             return ("known", None) if scope else ("applied", self._new(fact, event))
+        if register(event) is None and fact.seq <= self._before.get(fact.origin, 0):
+            return "known", None  # it was counted before this home left the team, which it has joined again
         # What is this home's own and was never shared is nobody else's to change
         return self._changed(fact, event, scope) if scope and is_shared else ("unknown", None)
 
     def _is_shared(self, fact: Fact) -> bool:
-        return fact.subject in self._stored or self._sharing.is_shared(fact.subject)
+        return fact.subject in self._shared or self._sharing.is_shared(fact.subject)
+
+    def _shares(self, fact: Fact, event: Event | Erased | None) -> str | None:
+        """Return the memory that is shared by a fact which was settled: one that is new here, or that was
+        shared with this team before. That others tell of one that this home never shared shares nothing.
+        """
+        is_told = isinstance(event, MemoryStored) or (
+            isinstance(event, Erased) and event.tag == tag_of(MemoryStored)
+        )
+        if not is_told or self._is_shared(fact):
+            return None
+        if fact.subject not in self._stored and not self._sharing.was_shared(fact.subject):
+            return None
+        self._shared.add(fact.subject)
+        return fact.subject
 
     def _changed(self, fact: Fact, event: Event, scope: Scope) -> tuple[Outcome, Event | None]:
         match event:

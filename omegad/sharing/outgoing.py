@@ -168,9 +168,14 @@ def held(
     return [_said(row) for row in rows]
 
 
-def may_go(event_type: str, choice: Choice | None) -> bool:
-    """Say whether a memory of a type is shared by what was chosen for its project."""
-    return choice is not None and event_type not in NEVER and (not choice.types or event_type in choice.types)
+def may_go(event_type: str, choice: Choice | None, position: Position) -> bool:
+    """Say whether a memory of a type is shared at a position by what was chosen for its project before."""
+    return (
+        choice is not None
+        and choice.chosen_at < position
+        and event_type not in NEVER
+        and (not choice.types or event_type in choice.types)
+    )
 
 
 def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Event]:

@@ -92,7 +92,13 @@ async def test_a_time_that_has_not_come_is_not_got_past_the_post_by_calling_it_o
         assert [one.memory_id for one in await ada.held("shop")] == [mine]
 
 
-SAID = {"type": STORED, "memory_id": "mem-of-eve", "content": "x", "content_key": "x", "event_type": "decision"}
+SAID = {
+    "type": STORED,
+    "memory_id": "mem-of-eve",
+    "content": "x",
+    "content_key": "x",
+    "event_type": "decision",
+}
 
 
 def nested(depth: int) -> bytes:

@@ -443,11 +443,7 @@ def _verified(
         except msgspec.DecodeError:
             return facts, chain, expected
         follows = link(chain, sealed_hash(row.envelope))
-        if (
-            not row.is_of(origin, expected, fact)
-            or follows != row.chain
-            or not says_what_it_said(fact)
-        ):
+        if not row.is_of(origin, expected, fact) or follows != row.chain or not says_what_it_said(fact):
             return facts, chain, expected
         chain = follows
         facts.append(fact)

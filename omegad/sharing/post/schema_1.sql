@@ -241,7 +241,8 @@ BEGIN
     UPDATE omegad.origins SET left_at = clock_timestamp() WHERE team = _team AND origin = _origin;
     IF _with_facts THEN
         UPDATE omegad.facts SET salt = NULL, body = NULL
-        WHERE team = _team AND origin = _origin AND body IS NOT NULL;
+        WHERE team = _team AND origin = _origin AND body IS NOT NULL
+            AND tag NOT LIKE 'memory.erased@%';  -- which some home may not have heard of yet
         GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     RETURN n;

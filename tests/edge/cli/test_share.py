@@ -548,7 +548,8 @@ def test_what_the_page_shows_is_what_happens(team: Team, server: Server, tmp_pat
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 memory of shop would be shared" in ran.stdout
     assert re.search(
-        r"mem-\w+ +decision .* shop .*Billing runs on PostgreSQL 16", ran.stdout.split("in touch with crew")[-1]
+        r"mem-\w+ +decision .* shop .*Billing runs on PostgreSQL 16",
+        ran.stdout.split("in touch with crew")[-1],
     )
     assert "crew, as Ben on laptop" in ran.stdout
     assert re.search(r"Ann +desk +home-\w+ +1 +proved +1 +proved", ran.stdout)
