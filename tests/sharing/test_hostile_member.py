@@ -13,6 +13,7 @@ import pytest
 from omegad.catalog.events import CODEC
 from omegad.sharing.fact import Fact, envelope, link, sealed_hash
 from omegad.sharing.post import post as at_post
+from omegad.sharing.post.errors import TooLarge
 from omegad.sharing.post.post import NO_HEAD
 from tests.builders import memory_erased, stored
 from tests.sharing.homes import Home
@@ -142,3 +143,18 @@ async def test_what_no_view_could_show_is_refused_and_what_comes_after_is_not(
         assert {one.memory_id for one in await ada.held("shop")} == {mine, theirs}
         assert (await ada.call("share.status"))["trouble"] is None
         assert (await ada.call("views.verify"))["ok"]
+
+
+async def test_who_has_a_thousand_homes_keeps_nobody_waiting_and_has_no_more(
+    posted: Posted, tmp_path: Path
+) -> None:
+    async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
+        await eve.meet()
+        async with eve.at_post(await eve.team()) as post:
+            with pytest.raises(TooLarge, match="1,000 homes"):
+                for number in range(1_001):
+                    await post.enrol(f"home-{number}", "\N{SNAKE}" * 200)
+        theirs = await store(eve, "and one that says something")
+        await eve.meet()
+        await ada.meet()
+        assert [one.memory_id for one in await ada.held("shop")] == [theirs]
