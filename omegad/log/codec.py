@@ -48,11 +48,11 @@ class Codec:
                 return Unknown(tag=tag, body=_bytes(body), problem=f"its payload says {tag_of(type(event))}")
             if tag in self.upcasters:
                 payload = msgspec.json.decode(body, type=Payload)
-                while step := self.upcasters.get(str(payload["type"])):
+                while step := self.upcasters.get(str(payload.get("type"))):
                     payload = step(payload)
                 lifted: Event = msgspec.convert(payload, self._union)
                 return lifted
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return Unknown(tag=tag, body=_bytes(body), problem=str(error))
         return Unknown(tag=tag, body=_bytes(body))
 

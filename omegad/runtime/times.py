@@ -13,6 +13,7 @@ LAST_US = (datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - EPOCH) // M
 """The last moment that can be written."""
 
 FIRST_YEAR, LAST_YEAR = 2, 9_998  # every zone can write these
+FIRST_US = (datetime(FIRST_YEAR, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def rfc3339(time_us: int) -> str:

@@ -186,15 +186,15 @@ class Exchange:
             facts = self._readable(in_order(pulled.facts, pulled.more))
             if not facts:
                 break
-            people = tuple(
-                KnownOrigin(origin=one.origin, person=one.person, machine=one.machine)
-                for one in pulled.origins
-                if one.origin != team.origin and MADE.fullmatch(one.origin)
-            )
+            people = {one.origin: one for one in pulled.origins if MADE.fullmatch(one.origin)}
             for part in _received_parts(facts):
                 if isinstance(part[0].event, MemoryErased):
                     await self._erased(part[0].fact.subject)
-                facts_in = ReceiveFacts(team=team.team, facts=part, origins=people)
+                told_by = [people[name] for name in dict.fromkeys(one.fact.origin for one in part)]
+                origins = tuple(
+                    KnownOrigin(origin=one.origin, person=one.person, machine=one.machine) for one in told_by
+                )
+                facts_in = ReceiveFacts(team=team.team, facts=part, origins=origins)
                 await self._log.append(Proposal(decide=partial(receive, facts_in), client=AGENT))
 
     def _readable(self, facts: Sequence[Fact]) -> list[Heard]:

@@ -10,6 +10,7 @@ import re
 
 import msgspec
 
+from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Erased, Event, NewEvent, Stamp, Unknown
 from omegad.memory.content import content_key
@@ -25,6 +26,7 @@ from omegad.memory.state import Memories
 from omegad.requests.command import Acknowledged
 from omegad.runtime.clock import HLC_COUNTER_BITS
 from omegad.runtime.errors import Conflict, Refused
+from omegad.sharing.bounds import is_within
 from omegad.sharing.events import FactsReceived, KnownOrigin, Outcome, ReceivedFact
 from omegad.sharing.fact import Fact, row_hash
 from omegad.sharing.outgoing import NEVER, PLAIN
@@ -34,11 +36,9 @@ TELLS = (*PLAIN, MemoryStored, MemoryEdited, MemoryRepeated)
 """The events that facts are of. Whatever else a member sends is refused, however well it reads."""
 AHEAD_US = 60_000_000
 """By how much what happened may be after the time at which it was told."""
-NAME_CHARACTERS_MAX = 256
 MADE = re.compile(r"(?:mem|home)-[0-9a-f]{8,64}")
 """What a memory or an origin is called by whichever home made it: nothing is looked for in such names."""
 IDS = ("memory_id", "superseded_by", "contradicted_by", "target_id")
-BODY_BYTES_MAX = 900_000  # so that it is an event of this log, whatever is marked in it
 POINTS_MAX = 1_000_000
 
 
@@ -73,8 +73,7 @@ def _is_fit(fact: Fact, event: Event) -> bool:
         isinstance(event, TELLS)
         and getattr(event, "memory_id", None) == fact.subject
         and all(MADE.fullmatch(getattr(event, name, fact.subject)) for name in IDS)
-        and len(fact.body or b"") <= BODY_BYTES_MAX
-        and max(len(fact.project or ""), len(fact.agent or ""), len(fact.subject)) <= NAME_CHARACTERS_MAX
+        and is_within(fact, event)
         and not (isinstance(event, MemoryStored) and event.event_type in NEVER)
     )
 
@@ -138,7 +137,8 @@ class _Merging:
         self._person = person
         self._written: dict[tuple[str, str], Stamped] = {}
         self._stored: dict[str, Scope] = {}
-        self._shared: set[str] = set()
+        self._shared = set[str]()
+        self._before = self._sharing.reached_before()
 
     def decision(self, command: ReceiveFacts) -> Decision:
         known = self._sharing.origins()
@@ -153,16 +153,13 @@ class _Merging:
             outcome, event = self._settled(fact, heard.event)
             if event is not None:
                 events.append(_placed(fact, event))
-            is_shared = self._is_shared_by(fact, heard.event, outcome)
-            if is_shared:
-                self._shared.add(fact.subject)
             received.append(
                 ReceivedFact(
                     origin=fact.origin,
                     seq=fact.seq,
                     row_hash=row_hash(fact).hex(),
                     outcome=outcome,
-                    stored=fact.subject if is_shared else None,
+                    stored=self._shares(fact, heard.event, outcome),
                 )
             )
         events.append(NewEvent(event=FactsReceived(facts=tuple(received), origins=origins)))
@@ -180,18 +177,29 @@ class _Merging:
             return "erased", None
         if isinstance(event, MemoryStored):
             return ("known", None) if scope else ("applied", self._new(fact, event))
+        if register(event) is None and fact.seq <= self._before.get(fact.origin, 0):
+            return "known", None  # it was counted before this home left the team, which it has joined again
         # What is this home's own and was never shared is nobody else's to change
         return self._changed(fact, event, scope) if scope and is_shared else ("unknown", None)
 
-    def _is_shared_by(self, fact: Fact, event: object, outcome: Outcome) -> bool:
-        """Say whether a memory is shared from this fact on: one that is new, or that is here and that another
-        home of the same person, or this one under another name, told of.
-        """
-        is_own = self._people.get(fact.origin) == self._person
-        return isinstance(event, MemoryStored) and (outcome == "applied" or (outcome == "known" and is_own))
-
     def _is_shared(self, fact: Fact) -> bool:
         return fact.subject in self._shared or self._sharing.is_shared(fact.subject)
+
+    def _shares(self, fact: Fact, event: Event | Erased | None, outcome: Outcome) -> str | None:
+        """Return the memory that is shared by a fact which was settled: one that is new here, that was shared
+        with this team before, or that is here and that a home of the same person tells of. That others tell
+        of one that this home never shared shares nothing.
+        """
+        is_told = isinstance(event, MemoryStored) or (
+            isinstance(event, Erased) and event.tag == tag_of(MemoryStored)
+        )
+        if not is_told or self._is_shared(fact):
+            return None
+        is_own = outcome == "known" and self._people.get(fact.origin) == self._person
+        if fact.subject not in self._stored and not is_own and not self._sharing.was_shared(fact.subject):
+            return None
+        self._shared.add(fact.subject)
+        return fact.subject
 
     def _changed(self, fact: Fact, event: Event, scope: Scope) -> tuple[Outcome, Event | None]:
         match event:

@@ -26,6 +26,7 @@ from omegad.memory.events import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.memory.owner import is_elsewhere
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.state import Choice
 from omegad.storage.driver import Connection
@@ -157,20 +158,25 @@ def held(
     connection: Connection, *, choice: Choice, after: Position, before: Position, limit: int
 ) -> list[Said]:
     """Return what a project holds that may be shared, oldest first, of what was stored between two positions,
-    with the rating that it had at the second.
+    with the rating that it had at the second. What another home stored is for that one to share.
     """
     rows = connection.execute(
         f"{_ROW} WHERE project = ?2 AND status = 'active' AND NOT on_probation AND id < ?1 AND id > ?3"
-        " AND event_type NOT IN (SELECT value FROM json_each(?4))"
+        f" AND NOT {is_elsewhere('node_id')} AND event_type NOT IN (SELECT value FROM json_each(?4))"
         " AND (?5 = '[]' OR event_type IN (SELECT value FROM json_each(?5))) ORDER BY id LIMIT ?6",
         (before, choice.project, after, to_json(sorted(NEVER)), to_json(choice.types), limit),
     )
     return [_said(row) for row in rows]
 
 
-def may_go(event_type: str, choice: Choice | None) -> bool:
-    """Say whether a memory of a type is shared by what was chosen for its project."""
-    return choice is not None and event_type not in NEVER and (not choice.types or event_type in choice.types)
+def may_go(event_type: str, choice: Choice | None, position: Position) -> bool:
+    """Say whether a memory of a type is shared at a position by what was chosen for its project before."""
+    return (
+        choice is not None
+        and choice.chosen_at < position
+        and event_type not in NEVER
+        and (not choice.types or event_type in choice.types)
+    )
 
 
 def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Event]:

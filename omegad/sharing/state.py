@@ -35,7 +35,7 @@ from omegad.sharing.events import (
 from omegad.storage.driver import Connection
 
 NAME = "sharing"
-VERSION = 1
+VERSION = 2
 EVENTS = (
     ShareJoined,
     ShareLeft,
@@ -68,7 +68,8 @@ CREATE TABLE state_share (
 CREATE TABLE state_share_choices (
     project      TEXT PRIMARY KEY,
     types        TEXT NOT NULL, -- JSON array, empty for all
-    on_probation INTEGER NOT NULL
+    on_probation INTEGER NOT NULL,
+    chosen_at    INTEGER NOT NULL -- position; what was stored before is told as it says then
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE state_share_origins (
     origin  TEXT PRIMARY KEY,
@@ -82,6 +83,21 @@ CREATE TABLE state_shared (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE state_share_erased (
     memory_id TEXT PRIMARY KEY -- of what was shared
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_share_left (
+    team    TEXT PRIMARY KEY,
+    told_to INTEGER NOT NULL -- as in state_share, when it was left
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_share_left_origins (
+    team   TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    seq    INTEGER NOT NULL, -- of its latest fact that was received, or told where it was this home's
+    PRIMARY KEY (team, origin)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_share_left_memories (
+    memory_id TEXT NOT NULL, -- that was shared with it
+    team      TEXT NOT NULL,
+    PRIMARY KEY (memory_id, team)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE state_registers (
     memory_id TEXT NOT NULL,
@@ -97,6 +113,9 @@ CANONICAL = (
     "SELECT * FROM state_share_origins ORDER BY origin",
     "SELECT * FROM state_shared ORDER BY memory_id",
     "SELECT * FROM state_share_erased ORDER BY memory_id",
+    "SELECT * FROM state_share_left ORDER BY team",
+    "SELECT * FROM state_share_left_origins ORDER BY team, origin",
+    "SELECT * FROM state_share_left_memories ORDER BY memory_id, team",
     "SELECT * FROM state_registers ORDER BY memory_id, register",
 )
 ERASED_BY = (MemoryErased,)
@@ -117,12 +136,26 @@ INSERT INTO state_share_origins VALUES (?, ?, ?, 0)
 ON CONFLICT DO UPDATE SET person = excluded.person, machine = excluded.machine
 """
 _SHARED = "INSERT OR IGNORE INTO state_shared SELECT value ->> 0, value ->> 1 FROM json_each(?)"
-_FORGET = (
+_TOLD_BEFORE = "INSERT OR REPLACE INTO state_share_left_origins SELECT team, origin, seq FROM state_share"
+_LOST = (
+    # What the server has of this home comes back, and is known by these; what it lacks is told anew
+    _TOLD_BEFORE,
+    "INSERT OR IGNORE INTO state_share_left_memories SELECT memory_id, team FROM state_shared, state_share",
+    "DELETE FROM state_shared WHERE origin IS NULL",
+)
+_LEAVE = (
+    # A team that is joined again tells all there is once more; what it told before is known by these
+    "INSERT OR REPLACE INTO state_share_left SELECT team, told_to FROM state_share",
+    (
+        "INSERT OR REPLACE INTO state_share_left_origins SELECT team, o.origin, o.seq"
+        " FROM state_share_origins AS o, state_share"
+    ),
+    _TOLD_BEFORE,
+    "INSERT OR IGNORE INTO state_share_left_memories SELECT memory_id, team FROM state_shared, state_share",
     "DELETE FROM state_share",
     "DELETE FROM state_share_choices",
     "DELETE FROM state_share_origins",
     "DELETE FROM state_shared",
-    "DELETE FROM state_share_erased",
 )
 
 
@@ -152,8 +185,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryErased(memory_id=memory_id):
             yield Statement(
-                "INSERT OR IGNORE INTO state_share_erased SELECT memory_id FROM state_shared WHERE"
-                " memory_id = ?",
+                "INSERT OR IGNORE INTO state_share_erased SELECT memory_id FROM state_shared"
+                " WHERE memory_id = ?1 UNION SELECT memory_id FROM state_share_left_memories"
+                " WHERE memory_id = ?1",
                 (memory_id,),
             )
             yield Statement("DELETE FROM state_registers WHERE memory_id = ?", (memory_id,))
@@ -179,14 +213,15 @@ def _membership(
     match event:
         case ShareJoined(team=team, origin=origin, person=person, machine=machine):
             yield Statement(
-                "INSERT INTO state_share VALUES (1, ?, ?, ?, ?, 0, ?)",
+                "INSERT INTO state_share VALUES (1, ?1, ?2, ?3, ?4, 0,"
+                " coalesce((SELECT told_to FROM state_share_left WHERE team = ?1), ?5))",
                 (team, origin, person, machine, position),
             )
         case ShareLeft():
-            yield from (Statement(sql) for sql in _FORGET)
+            yield from (Statement(sql) for sql in _LEAVE)
         case ShareRenewed(origin=origin, before=before, seq=seq, told_to=told_to, is_lost=is_lost):
             if is_lost:
-                yield Statement("DELETE FROM state_shared WHERE origin IS NULL")
+                yield from (Statement(sql) for sql in _LOST)
             yield Statement(
                 "INSERT OR REPLACE INTO state_share_origins SELECT ?, person, machine, ? FROM state_share",
                 (before, seq),
@@ -194,8 +229,8 @@ def _membership(
             yield Statement("UPDATE state_share SET origin = ?, seq = 0, told_to = ?", (origin, told_to))
         case ShareChosen(project=project_, types=types, on_probation=on_probation):
             yield Statement(
-                "INSERT OR REPLACE INTO state_share_choices VALUES (?, ?, ?)",
-                (project_, to_json(types), on_probation),
+                "INSERT OR REPLACE INTO state_share_choices VALUES (?, ?, ?, ?)",
+                (project_, to_json(types), on_probation, position),
             )
         case ShareWithdrawn(project=project_):
             yield Statement("DELETE FROM state_share_choices WHERE project = ?", (project_,))
@@ -231,11 +266,14 @@ class Team(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is shared of a project; no types for every one that can be."""
+    """What is shared of a project, and where in the log that was chosen; no types for every one that can
+    be.
+    """
 
     project: str
     types: tuple[str, ...]
     on_probation: bool
+    chosen_at: Position
 
 
 class Sharing(Tables):
@@ -252,8 +290,8 @@ class Sharing(Tables):
         """Return what is shared, by project."""
         rows = self._connection.execute("SELECT * FROM state_share_choices ORDER BY project")
         return {
-            project: Choice(project, msgspec.json.decode(types, type=tuple[str, ...]), bool(probation))
-            for project, types, probation in rows
+            project: Choice(project, msgspec.json.decode(types, type=tuple[str, ...]), bool(probation), at)
+            for project, types, probation, at in rows
         }
 
     def reached(self) -> dict[str, int]:
@@ -276,6 +314,22 @@ class Sharing(Tables):
     def is_shared(self, memory_id: str) -> bool:
         """Say whether a memory was told or received."""
         return self._has("SELECT 1 FROM state_shared WHERE memory_id = ?", memory_id)
+
+    def was_shared(self, memory_id: str) -> bool:
+        """Say whether a memory was shared with the team of now before this home left it."""
+        return self._has(
+            "SELECT 1 FROM state_share_left_memories JOIN state_share USING (team) WHERE memory_id = ?",
+            memory_id,
+        )
+
+    def reached_before(self) -> dict[str, int]:
+        """Return the latest fact of each origin that came in, or was told, before this home left the team of
+        now.
+        """
+        rows = self._connection.execute(
+            "SELECT l.origin, l.seq FROM state_share_left_origins AS l JOIN state_share USING (team)"
+        )
+        return dict(rows.fetchall())
 
     def is_erased(self, memory_id: str) -> bool:
         """Say whether a memory was shared and is erased."""

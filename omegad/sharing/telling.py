@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
+import structlog
 
 from omegad.log import chain
 from omegad.log.codec import tag_of
@@ -18,7 +19,7 @@ from omegad.sharing import outgoing
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.fact import Fact
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
-from omegad.sharing.post.errors import Forked
+from omegad.sharing.post.errors import Forked, StoredByAnother
 from omegad.sharing.post.post import Head, Post
 from omegad.sharing.state import Choice, Known, Team, known, new_origin, owned
 from omegad.sharing.told import NoteTold, RenewOrigin, note_told, renew
@@ -29,11 +30,13 @@ WAITING_COUNTED = 20_000
 LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that is noted
 
 TAGS = tuple(tag_of(kind) for kind in outgoing.TOLD)
-VIEWS = ("memories", "feedback")
+VIEWS = ("memories", "feedback", "owners")
 BEGIN = (MemoryPromoted, MemoryRestored)
 """With these a memory may come to be shared that is stored already."""
 BEFORE = "before "
 EVENT_ID_CHARACTERS = 100
+
+_log = structlog.get_logger(__name__)
 
 
 class Told(NamedTuple):
@@ -53,7 +56,7 @@ class Telling:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._log = services.log
-        self._looked_to: Position = 0
+        self._looked_to = dict[str, Position]()  # by origin; one at most
         self._is_admin = False
 
     async def waiting(self, at: Known) -> tuple[int, int | None]:
@@ -62,7 +65,7 @@ class Telling:
         """
         if at.team is None:
             return 0, None
-        positions = await self._log.tagged(TAGS, max(at.team.told_to, self._looked_to))
+        positions = await self._log.tagged(TAGS, max(at.team.told_to, self._looked_to.get(at.team.origin, 0)))
         count, since_us, left = 0, None, positions[:WAITING_COUNTED]
         while left:
             events = await self._log.read_at(left[:AT_ONCE])
@@ -143,14 +146,15 @@ class Telling:
             told_to=told_to,
             is_lost=is_lost,
         )
-        self._looked_to = 0
+        self._looked_to = {}
         await self._log.append(Proposal(decide=partial(renew, new), client=AGENT))
 
     async def tell(self, post: Post, at: Known, head: Head) -> Head:
         """Tell all there is to tell; return what the post has then."""
         team = at.team
         assert team is not None
-        told_to = max(team.told_to, self._looked_to if team.seq == head.seq else 0)
+        looked_to = self._looked_to.get(team.origin, 0) if team.seq == head.seq else 0
+        told_to = max(team.told_to, looked_to)
         while positions := await self._log.tagged(TAGS, told_to):
             events = _until_chosen(await self._log.read_at(positions[:AT_ONCE]))
             # After them, so that what one of them chooses is known
@@ -165,18 +169,28 @@ class Telling:
             if facts or team.seq != head.seq or told_to - team.told_to > LOOKED_TO_EVERY:
                 await self._note(team, head.seq, told_to, memories)
                 team = msgspec.structs.replace(team, seq=head.seq, told_to=told_to)
-        self._looked_to = told_to
+        self._looked_to = {team.origin: told_to}
         return head
 
     async def _pushed(
         self, post: Post, team: Team, head: Head, facts: Sequence[Fact]
     ) -> tuple[Head, list[str]]:
         """Push facts; return what the post has then, and the memories that are shared by them."""
-        for part in _parts(facts):
+        left = list(_parts(facts))
+        while left:
+            part, *left = left
+            numbered = [
+                msgspec.structs.replace(one, seq=head.seq + number) for number, one in enumerate(part, 1)
+            ]
             try:
-                head = await post.push(team.origin, part, head)
+                head = await post.push(team.origin, numbered, head)
             except Forked:
                 raise Unavailable("another home told something under this one's name") from None
+            except StoredByAnother as error:
+                # It is erased here alone then, and must keep nobody from hearing of the rest
+                if len(part) == 1:
+                    _log.warning("sharing.erased_here_alone", memory_id=part[0].subject, said=str(error))
+                left = [[one] for one in part if len(part) > 1] + left
         return head, _stored(facts)
 
     async def _tell_held(self, post: Post, at: Known, head: Head, chosen: RecordedEvent) -> Head:
@@ -233,13 +247,13 @@ class Telling:
         if memory_id not in shared:
             is_stored = isinstance(event, MemoryStored)
             if isinstance(event, MemoryStored):
-                may = may_go(event.event_type, choices.get(recorded.project or "")) and not event.on_probation
+                may = _goes(recorded, event, choices)
             else:
                 may = (
                     isinstance(event, BEGIN)
                     and now is not None
                     and now.status == "active"
-                    and may_go(now.event_type, choices.get(now.project or ""))
+                    and may_go(now.event_type, choices.get(now.project or ""), recorded.position)
                 )
             if not may:
                 return []
@@ -305,10 +319,15 @@ def _whole(recorded: RecordedEvent, said: Said) -> list[Told]:
 def _may_be_told(recorded: RecordedEvent, choices: Mapping[str, Choice], shared: dict[str, bool]) -> bool:
     event = recorded.event
     if isinstance(event, MemoryStored):
-        if may := may_go(event.event_type, choices.get(recorded.project or "")) and not event.on_probation:
+        if may := _goes(recorded, event, choices):
             shared[event.memory_id] = True
         return may
     return isinstance(event, ShareChosen) or _subject(event) in shared
+
+
+def _goes(recorded: RecordedEvent, stored: MemoryStored, choices: Mapping[str, Choice]) -> bool:
+    choice = choices.get(recorded.project or "")
+    return may_go(stored.event_type, choice, recorded.position) and not stored.on_probation
 
 
 def _subject(event: object) -> str:

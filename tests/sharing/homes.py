@@ -79,6 +79,11 @@ class Home:
         for project in projects:
             await self.call("share.choose", project=project)
 
+    async def leave(self) -> None:
+        await self.call("share.leave")
+        self._post = None
+        await self._stack.aclose()
+
     async def team(self) -> Team:
         team = (await self.exchange.known()).team
         assert team is not None

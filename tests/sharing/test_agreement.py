@@ -27,7 +27,7 @@ SKEWS_S = (0.0, -40.0, 25.0, -3_600.0, 5.0)
 DOING = ("store", "store", "edit", "edit", "delete", "supersede", "restore", "rate", "erase")
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from((*DOING * 3, *("meet",) * 12, "restart", "lose", "backup", "return")),
+        st.sampled_from((*DOING * 3, *("meet",) * 12, "restart", "lose", "backup", "return", "leave")),
         st.integers(0, 4),
         st.integers(0, 3),
         st.integers(0, 3),
@@ -76,8 +76,8 @@ class Team:
         for step in steps:
             await history.step(*step)
         for _ in range(2):
-            for home in history.homes:
-                await home.meet()
+            for at in range(homes):
+                await history.step("meet", at, 0, 0)
         await history.agree()
 
 
@@ -91,6 +91,7 @@ class History:
         self._memories: list[tuple[str, int]] = []
         self._said = count()
         self._backups: dict[int, Path] = {}
+        self._away = set[int]()
 
     async def step(self, what: str, at: int, one: int, other: int) -> None:
         at %= len(self.homes)
@@ -100,7 +101,12 @@ class History:
         with suppress(NotFound, Refused):
             match what:
                 case "meet":
-                    await home.meet()
+                    await self._met(at)
+                case "leave" if at not in self._away:
+                    self._away.add(at)
+                    await home.leave()
+                case "lose" | "backup" | "return" if at in self._away:
+                    pass
                 case "lose":
                     await self._lose(at)
                 case "restart" | "backup":
@@ -115,12 +121,21 @@ class History:
                 case "erase" if self._team.people[owner] != self._team.people[at]:
                     pass  # that would be erased here alone
                 case "edit" | "supersede" | "rate" | "delete" | "restore" | "erase":
-                    given: dict[str, dict[str, object]] = {
-                        "edit": self._saying(),
-                        "supersede": {"superseded_by": another},
-                        "rate": {"rating": "outdated" if other % 2 else "helpful"},
-                    }
-                    await home.call(f"memory.{what}", memory_id=memory_id, **given.get(what, {}))
+                    await self._change(home, what, memory_id, another, other)
+
+    async def _met(self, at: int) -> None:
+        if at in self._away:
+            self._away.remove(at)
+            await self.homes[at].join(TEAM, self._team.people[at], self.project)
+        await self.homes[at].meet()
+
+    async def _change(self, home: Home, what: str, memory_id: str, another: str, other: int) -> None:
+        given: dict[str, dict[str, object]] = {
+            "edit": self._saying(),
+            "supersede": {"superseded_by": another},
+            "rate": {"rating": "outdated" if other % 2 else "helpful"},
+        }
+        await home.call(f"memory.{what}", memory_id=memory_id, **given.get(what, {}))
 
     def _saying(self) -> dict[str, object]:
         said = next(self._said)

@@ -22,6 +22,7 @@ from omegad.sharing.post.errors import (
     PostRefused,
     PostSilent,
     PostUnreachable,
+    StoredByAnother,
     TooLarge,
 )
 
@@ -61,7 +62,8 @@ _STATES: dict[str, tuple[type[OmegadError], str]] = {
     "OM003": (TooLarge, ""),
     "OM004": (AheadOfClock, "the time of what is shared is {detail} ms ahead of the post's clock"),
     "OM005": (Forked, ""),
-    "OM006": (NotYours, "somebody else stored what is to be erased for everyone: {detail}"),
+    "OM006": (StoredByAnother, "somebody else stored what is to be erased for everyone: {detail}"),
+    "OM007": (TooLarge, "this login has 1,000 homes at the post, which is all that it may have"),
     "23514": (TooLarge, "a fact is larger than the post takes: {constraint}"),
     "42501": (NotAMember, "this login may do nothing here: it is not a member of a team, or not any more"),
     "3F000": (NotInstalled, ""),

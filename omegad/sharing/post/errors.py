@@ -113,6 +113,10 @@ class NotYours(Refused):
     hint = "who stored it, or an administrator of the team, can erase it for everyone"
 
 
+class StoredByAnother(NotYours):
+    """What is to be erased for everyone, somebody else stored."""
+
+
 class TooLarge(Invalid):
     """More is sent at once, or a larger fact, than the post takes."""
 

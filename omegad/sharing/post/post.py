@@ -50,12 +50,14 @@ _PUSH = (
     "SELECT omegad.push(%s, %s, %s, %s, %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[],"
     " %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[])"
 )
-_PULL = """
-SELECT origin, seq, envelope, chain, salt, body FROM (
+_STANDS_BESIDE = 'hlc, "position", event_id, tag, subject'
+"""What the post goes by of a fact, which its envelope says, too."""
+_PULL = f"""
+SELECT origin, seq, envelope, chain, salt, body, {_STANDS_BESIDE} FROM (
     SELECT origin, fact.*, sum(bytes) OVER (PARTITION BY origin ORDER BY seq) - bytes AS before
     FROM unnest(%s::text[], %s::bigint[]) AS wanted (origin, after)
     CROSS JOIN LATERAL (
-        SELECT seq, envelope, chain, salt, body,
+        SELECT seq, envelope, chain, salt, body, {_STANDS_BESIDE},
             CASE WHEN seq > after THEN octet_length(envelope) + coalesce(octet_length(body), 0) ELSE 0 END
                 AS bytes
         FROM omegad.facts AS told
@@ -68,8 +70,8 @@ _TOLD = """
 SELECT envelope, salt, body FROM omegad.facts
 WHERE team = %s AND origin = %s AND seq > %s ORDER BY seq LIMIT %s
 """
-_PROVED = """
-SELECT seq, envelope, chain, salt, body FROM omegad.facts
+_PROVED = f"""
+SELECT seq, envelope, chain, salt, body, {_STANDS_BESIDE} FROM omegad.facts
 WHERE team = %s AND origin = %s AND seq > %s ORDER BY seq LIMIT %s
 """
 _WAITING = f"""
@@ -405,6 +407,21 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
     chain: bytes
     salt: bytes | None
     body: bytes | None
+    hlc: int
+    position: Position
+    event_id: str
+    tag: str
+    subject: str
+
+    def is_of(self, origin: str, seq: int, fact: Fact) -> bool:
+        """Say whether a fact is the one with this number, and what the post checked of it is what it says:
+        who may erase, and how late it is, the post decides by what stands beside the envelope.
+        """
+        return (
+            (self.seq, origin, seq) == (seq, fact.origin, fact.seq)
+            and (self.hlc, self.position, self.event_id) == (fact.hlc, fact.position, fact.event_id)
+            and (self.tag, self.subject) == (fact.tag, fact.subject)
+        )
 
 
 def _pages(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[_Row]]:
@@ -433,11 +450,7 @@ def _verified(
         except msgspec.DecodeError:
             return facts, chain, expected
         follows = link(chain, sealed_hash(row.envelope))
-        if (
-            (fact.origin, fact.seq, row.seq) != (origin, expected, expected)
-            or follows != row.chain
-            or not says_what_it_said(fact)
-        ):
+        if not row.is_of(origin, expected, fact) or follows != row.chain or not says_what_it_said(fact):
             return facts, chain, expected
         chain = follows
         facts.append(fact)

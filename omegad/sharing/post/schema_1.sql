@@ -137,6 +137,10 @@ BEGIN
     INSERT INTO omegad.origins (team, origin, login, machine)
     VALUES (_team, _origin, session_user::text, _machine) ON CONFLICT DO NOTHING;
     PERFORM omegad.check_owner(_team, _origin);
+    -- All homes read the names of all; each time that one leaves and joins again it takes another.
+    IF (SELECT count(*) FROM omegad.origins WHERE team = _team AND login = session_user::text) > 1000 THEN
+        RAISE EXCEPTION 'a login has 1,000 homes at most' USING ERRCODE = 'OM007';
+    END IF;
     UPDATE omegad.origins SET seen_at = clock_timestamp(), left_at = NULL, machine = _machine
     WHERE team = _team AND origin = _origin;
 END
@@ -241,7 +245,8 @@ BEGIN
     UPDATE omegad.origins SET left_at = clock_timestamp() WHERE team = _team AND origin = _origin;
     IF _with_facts THEN
         UPDATE omegad.facts SET salt = NULL, body = NULL
-        WHERE team = _team AND origin = _origin AND body IS NOT NULL;
+        WHERE team = _team AND origin = _origin AND body IS NOT NULL
+            AND tag NOT LIKE 'memory.erased@%';  -- which some home may not have heard of yet
         GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     RETURN n;

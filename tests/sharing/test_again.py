@@ -1,0 +1,112 @@
+"""A home that leaves its team and joins it again, and what must not go, be counted or be told twice by that."""
+
+from pathlib import Path
+from typing import Any
+
+from omegad.catalog.events import CODEC
+from omegad.memory.events import MemoryStored
+from tests.builders import stored
+from tests.sharing.homes import Home
+from tests.sharing.posts import TEAM, Posted, fact
+from tests.sharing.test_hostile_member import now, opened, push, store
+
+
+async def meet(*homes: Home) -> None:
+    for home in homes:
+        await home.meet()
+
+
+async def held(home: Home) -> dict[str, tuple[str, int]]:
+    return {one.memory_id: (one.wording.content, one.rating) for one in await home.held("shop")}
+
+
+async def bodies(home: Home) -> list[Any]:
+    team = await home.team()
+    async with home.at_post(team) as post:
+        return [CODEC.decode(one.tag, one.body) for one in await post.told(team.origin, 0, 500)]
+
+
+async def test_what_was_stored_before_a_project_was_chosen_goes_as_it_says_then(
+    posted: Posted, tmp_path: Path
+) -> None:
+    """However long the post was away when it was stored, and whatever had been chosen before."""
+    async with opened(posted, tmp_path, "Ada") as (ada,):
+        await ada.call("share.choose", project="shop", types=["lesson_learned"])
+        kept = await store(ada, "the token of the till is kept in the attic")
+        await ada.call("memory.edit", memory_id=kept, content="the till has no token any more")
+        dropped = await store(ada, "a plan of the attic that was dropped")
+        await ada.call("memory.delete", memory_id=dropped)
+        assert (await ada.call("share.status"))["waiting"] == 2  # that it was chosen, twice
+        await ada.call("share.choose", project="shop")
+        await ada.meet()
+        (said,) = await bodies(ada)
+        assert isinstance(said, MemoryStored)
+        assert (said.memory_id, said.content) == (kept, "the till has no token any more")
+
+
+async def test_a_home_that_joins_again_catches_up_and_counts_nothing_twice(
+    posted: Posted, tmp_path: Path
+) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        of_ada = await store(ada, "the ledger is kept in cents")
+        of_grace = await store(grace, "exports are written as Parquet files")
+        await ada.call("memory.rate", memory_id=of_ada, rating="helpful")
+        await meet(ada, grace, ada)
+        await ada.leave()
+        await grace.call("memory.edit", memory_id=of_ada, content="the ledger is kept in tenths of cents")
+        await grace.call("memory.rate", memory_id=of_ada, rating="helpful")
+        await grace.meet()
+        await ada.call("memory.edit", memory_id=of_grace, content="exports are compressed Parquet files")
+        await ada.join(TEAM, "Ada", "shop")
+        await meet(ada, grace, ada)
+        assert await held(ada) == await held(grace)
+        assert await held(ada) == {
+            of_ada: ("the ledger is kept in tenths of cents", 2),
+            of_grace: ("exports are compressed Parquet files", 0),
+        }
+        told = [one for one in await bodies(ada) if isinstance(one, MemoryStored)]
+        assert told == []  # the team has all of it
+
+
+async def test_what_was_erased_stays_so_when_a_home_joins_again(posted: Posted, tmp_path: Path) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        here_alone = await store(grace, "what Grace stored is erased by Ada here alone")
+        own = await store(ada, "what Ada erases while she is away is erased for all")
+        await meet(grace, ada, grace)
+        await ada.call("memory.erase", memory_id=here_alone)
+        await ada.leave()
+        await ada.call("memory.erase", memory_id=own)
+        await ada.join(TEAM, "Ada", "shop")
+        await meet(ada, grace)
+        assert await held(ada) == {}
+        assert [*await held(grace)] == [here_alone]
+
+
+async def test_an_erasure_that_the_post_refuses_keeps_nothing_from_being_told(
+    posted: Posted, tmp_path: Path
+) -> None:
+    """Somebody else had told of a memory by this id, which the home cannot know."""
+    async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
+        mine = await store(ada, "the ledger is kept in cents")
+        body = CODEC.encode(stored(mine, "what Eve says of it"))
+        await push(eve, fact("home-of-eve", 1, mine, body=body, hlc=now()))
+        await ada.meet()
+        await ada.call("memory.erase", memory_id=mine)
+        later = await store(ada, "what comes after is told")
+        await meet(ada, eve)
+        assert later in await held(eve)
+        assert (await ada.call("share.status"))["waiting"] == 0
+
+
+async def test_an_erasure_is_heard_though_its_home_left_with_its_words(
+    posted: Posted, tmp_path: Path
+) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        mine = await store(ada, "the ledger is kept in cents")
+        await meet(ada, grace)
+        await ada.call("memory.erase", memory_id=mine)
+        await ada.meet()
+        async with ada.at_post(await ada.team()) as post:
+            await post.leave((await ada.team()).origin, with_facts=True)
+        await grace.meet()
+        assert await held(grace) == {}
