@@ -132,12 +132,12 @@ INSERT INTO state_share_origins VALUES (?, ?, ?, 0)
 ON CONFLICT DO UPDATE SET person = excluded.person, machine = excluded.machine
 """
 _SHARED = "INSERT OR IGNORE INTO state_shared SELECT value ->> 0, value ->> 1 FROM json_each(?)"
+_LEFT_ORIGIN = "INSERT OR REPLACE INTO state_share_left_origins"
 _LEAVE = (
     # A team that is joined again tells all there is once more; what it told before is known by these
     "INSERT OR REPLACE INTO state_share_left SELECT team, told_to FROM state_share",
-    "INSERT OR REPLACE INTO state_share_left_origins SELECT team, o.origin, o.seq"
-    " FROM state_share_origins AS o, state_share",
-    "INSERT OR REPLACE INTO state_share_left_origins SELECT team, origin, seq FROM state_share",
+    f"{_LEFT_ORIGIN} SELECT team, o.origin, o.seq FROM state_share_origins AS o, state_share",
+    f"{_LEFT_ORIGIN} SELECT team, origin, seq FROM state_share",
     "INSERT OR IGNORE INTO state_share_left_memories SELECT memory_id, team FROM state_shared, state_share",
     "DELETE FROM state_share",
     "DELETE FROM state_share_choices",
