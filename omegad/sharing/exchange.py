@@ -10,7 +10,6 @@ from functools import partial
 import anyio
 import structlog
 
-from omegad.log.codec import tag_of
 from omegad.log.decision import Proposal
 from omegad.log.event import Position
 from omegad.memory.events import MemoryErased
@@ -36,13 +35,9 @@ RECEIVED_AT_ONCE = 100  # in one append, for which others' wait
 BATCH_BYTES_MAX = 4 << 20
 POLL_S = 30.0  # behind what the post says by itself
 GATHER_S = 0.25  # what comes within it is told, or received, at once: who stores has the processor meanwhile
-WAITING_COUNTED = 20_000
 RETRY_S, RETRY_MAX_S = 1.0, 300.0
-LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that is noted
 
-TAGS = tuple(tag_of(kind) for kind in outgoing.TOLD)
 MEMBERSHIP = (ShareJoined, ShareLeft, ShareRenewed)
-VIEWS = ("memories", "feedback")
 
 _log = structlog.get_logger(__name__)
 
@@ -75,6 +70,8 @@ class Exchange:
         """What is erased for all, and not in all homes yet."""
         self.ahead: str | None = None
         """Whose facts a newer version told, which wait until this one is upgraded."""
+        self.damaged: str | None = None
+        """Whose facts at the post are not what was told, or not what the post was told of them."""
 
     def kick(self) -> None:
         """Connect anew and try now, whatever was being waited out."""
@@ -173,13 +170,13 @@ class Exchange:
 
     async def _receive(self, post: Post, team: Team) -> None:
         """Receive all there is of others."""
-        self.ahead = None
+        self.ahead = self.damaged = None
         while True:
             reached = (await self.known()).reached
             pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
             self.homes = pulled.origins
             if pulled.damaged:
-                self.ahead = ", ".join(
+                self.damaged = ", ".join(
                     f"fact {seq} of {origin} at the server is not what was told"
                     for origin, seq in pulled.damaged.items()
                 )

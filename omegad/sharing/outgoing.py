@@ -11,6 +11,7 @@ import msgspec
 
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.projection import to_json
+from omegad.memory import owner
 from omegad.memory.events import (
     MemoryContradicted,
     MemoryDeleted,
@@ -26,7 +27,6 @@ from omegad.memory.events import (
     MemorySuperseded,
     MemoryUnlinked,
 )
-from omegad.memory.owner import is_elsewhere
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.state import Choice
 from omegad.storage.driver import Connection
@@ -64,9 +64,10 @@ PLAIN = (
     MemoryErased,
 )
 """Those that travel as they are."""
-_ROW = """
+_ROW = f"""
 SELECT id, node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us,
   source, confidence, redacted, project, status, on_probation, ttl_seconds, created_us,
+  {owner.is_elsewhere("node_id")},
   (SELECT coalesce(sum(points), 0) FROM memory_feedback WHERE memory_id = node_id AND memory_feedback.id < ?1)
 FROM memories
 """
@@ -93,6 +94,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     on_probation: bool
     ttl_seconds: int | None
     created_us: int
+    is_elsewhere: bool
+    """Whether another home stored it, which then is for that one to tell, to its own team."""
     rating: int = 0
     """What it had been given before a position."""
 
@@ -157,12 +160,12 @@ def whole(connection: Connection, memory_id: str, before: Position) -> Said | No
 def held(
     connection: Connection, *, choice: Choice, after: Position, before: Position, limit: int
 ) -> list[Said]:
-    """Return what a project holds that may be shared, oldest first, of what was stored between two positions,
-    with the rating that it had at the second. What another home stored is for that one to share.
+    """Return what a project holds of this home that may be shared, oldest first, of what was stored between
+    two positions, with the rating that it had at the second.
     """
     rows = connection.execute(
         f"{_ROW} WHERE project = ?2 AND status = 'active' AND NOT on_probation AND id < ?1 AND id > ?3"
-        f" AND NOT {is_elsewhere('node_id')} AND event_type NOT IN (SELECT value FROM json_each(?4))"
+        f" AND NOT {owner.is_elsewhere('node_id')} AND event_type NOT IN (SELECT value FROM json_each(?4))"
         " AND (?5 = '[]' OR event_type IN (SELECT value FROM json_each(?5))) ORDER BY id LIMIT ?6",
         (before, choice.project, after, to_json(sorted(NEVER)), to_json(choice.types), limit),
     )
@@ -204,5 +207,6 @@ def _said(row: tuple[Any, ...]) -> Said:
         ("metadata", dict[str, object]),
     ):
         known[name] = msgspec.json.decode(known[name], type=kind)
-    known["on_probation"] = bool(known["on_probation"])
+    for name in ("on_probation", "is_elsewhere"):
+        known[name] = bool(known[name])
     return Said(**known)

@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from omegad.log.event_log import EventLog
 from omegad.memory import owner
-from omegad.memory.owner import OWNER
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Name
 from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod, Services
@@ -33,9 +32,10 @@ SELECT node_id, event_type, substr(content, 1, :characters), created_at,
        CASE WHEN event_type IN (SELECT value FROM json_each(:never)) THEN 'its type is never shared'
             WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types))
               THEN 'its type is not chosen'
+            WHEN {owner.is_elsewhere("node_id")} THEN 'another home stored it'
             WHEN on_probation THEN 'it is on probation'
        END AS stays,
-       {OWNER}
+       {owner.OWNER}
 FROM memories AS m WHERE project = :project AND status = 'active'
 """
 
@@ -119,8 +119,8 @@ async def standing(exchange: Exchange) -> Standing:
         machine=known.team.machine,
         is_connected=exchange.is_connected,
         in_touch_at=None if exchange.in_touch_us is None else rfc3339(exchange.in_touch_us),
-        trouble=exchange.trouble or exchange.ahead,
-        remedy=exchange.remedy if exchange.trouble else "upgrade omegad here" if exchange.ahead else None,
+        trouble=exchange.trouble or exchange.damaged or exchange.ahead,
+        remedy=_remedy(exchange),
         told=known.team.seq,
         waiting=waiting,
         waiting_since=None if since_us is None else rfc3339(since_us),
@@ -134,6 +134,14 @@ async def standing(exchange: Exchange) -> Standing:
             for one in exchange.erasing
         ),
     )
+
+
+def _remedy(exchange: Exchange) -> str | None:
+    if exchange.trouble:
+        return exchange.remedy
+    if exchange.damaged:
+        return "`omegad share verify` proves the rest; nothing more is received of that home"
+    return "upgrade omegad here" if exchange.ahead else None
 
 
 def _homes(exchange: Exchange, known: Known, own: str) -> Iterator[HomeOfTeam]:

@@ -12,6 +12,7 @@ from omegad.log import chain
 from omegad.log.codec import tag_of
 from omegad.log.decision import Proposal
 from omegad.log.event import Event, Position, RecordedEvent
+from omegad.memory import owner
 from omegad.memory.events import MemoryErased, MemoryPromoted, MemoryRestored, MemoryStored
 from omegad.requests.method import Services
 from omegad.runtime.errors import Unavailable
@@ -30,7 +31,7 @@ WAITING_COUNTED = 20_000
 LOOKED_TO_EVERY = 5_000  # positions without anything to tell, after which that is noted
 
 TAGS = tuple(tag_of(kind) for kind in outgoing.TOLD)
-VIEWS = ("memories", "feedback", "owners")
+VIEWS = ("memories", "feedback", owner.VIEW)
 BEGIN = (MemoryPromoted, MemoryRestored)
 """With these a memory may come to be shared that is stored already."""
 BEFORE = "before "
@@ -253,6 +254,7 @@ class Telling:
                     isinstance(event, BEGIN)
                     and now is not None
                     and now.status == "active"
+                    and not now.is_elsewhere
                     and may_go(now.event_type, choices.get(now.project or ""), recorded.position)
                 )
             if not may:

@@ -5,6 +5,7 @@ from typing import Any
 
 from omegad.catalog.events import CODEC
 from omegad.memory.events import MemoryStored
+from omegad.sharing.post import administration
 from tests.builders import stored
 from tests.sharing.homes import Home
 from tests.sharing.posts import TEAM, Posted, fact
@@ -80,6 +81,28 @@ async def test_what_was_erased_stays_so_when_a_home_joins_again(posted: Posted, 
         await meet(ada, grace)
         assert await held(ada) == {}
         assert [*await held(grace)] == [here_alone]
+
+
+async def test_another_team_is_told_nothing_of_what_others_said(posted: Posted, tmp_path: Path) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        of_grace = await store(grace, "what Grace told her own team")
+        own = await store(ada, "what Ada says to everybody")
+        await meet(ada, grace, ada)
+        await ada.leave()
+        administration.create_team(posted.admin, "another")
+        posted.sql(
+            "INSERT INTO omegad.members (team, login, person) SELECT teams.team, login, person"
+            " FROM omegad.teams, omegad.members WHERE name = 'another' AND person = 'Ada'"
+        )
+        await ada.join("another", "Ada", "shop")
+        preview = await ada.call("share.preview", project="shop")
+        assert [one["memory_id"] for one in preview["go"]] == [own]
+        assert [one["stays"] for one in preview["stay"]] == ["another home stored it"]
+        await ada.call("memory.delete", memory_id=of_grace)
+        await ada.call("memory.restore", memory_id=of_grace)
+        await ada.meet()
+        told = [one.memory_id for one in await bodies(ada)]
+        assert told == [own]
 
 
 async def test_an_erasure_that_the_post_refuses_keeps_nothing_from_being_told(

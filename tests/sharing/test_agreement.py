@@ -101,12 +101,12 @@ class History:
         with suppress(NotFound, Refused):
             match what:
                 case "meet":
-                    await self._met(at)
-                case "leave" if at not in self._away:
+                    await self._meet(at)
+                case "lose" | "backup" | "return" | "leave" if at in self._away:
+                    pass
+                case "leave":
                     self._away.add(at)
                     await home.leave()
-                case "lose" | "backup" | "return" if at in self._away:
-                    pass
                 case "lose":
                     await self._lose(at)
                 case "restart" | "backup":
@@ -123,12 +123,6 @@ class History:
                 case "edit" | "supersede" | "rate" | "delete" | "restore" | "erase":
                     await self._change(home, what, memory_id, another, other)
 
-    async def _met(self, at: int) -> None:
-        if at in self._away:
-            self._away.remove(at)
-            await self.homes[at].join(TEAM, self._team.people[at], self.project)
-        await self.homes[at].meet()
-
     async def _change(self, home: Home, what: str, memory_id: str, another: str, other: int) -> None:
         given: dict[str, dict[str, object]] = {
             "edit": self._saying(),
@@ -136,6 +130,13 @@ class History:
             "rate": {"rating": "outdated" if other % 2 else "helpful"},
         }
         await home.call(f"memory.{what}", memory_id=memory_id, **given.get(what, {}))
+
+    async def _meet(self, at: int) -> None:
+        """Tell and receive all there is; a home that has left joins again."""
+        if at in self._away:
+            self._away.remove(at)
+            await self.homes[at].join(TEAM, self._team.people[at], self.project)
+        await self.homes[at].meet()
 
     def _saying(self) -> dict[str, object]:
         said = next(self._said)

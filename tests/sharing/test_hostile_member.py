@@ -76,7 +76,9 @@ async def test_who_may_erase_is_not_got_round_by_calling_it_otherwise(posted: Po
         for home in (ada, grace):
             await home.meet()
             assert [one.memory_id for one in await home.held("shop")] == [mine]
-            assert ORIGIN in (await home.call("share.status"))["trouble"]
+            status = await home.call("share.status")
+            assert ORIGIN in status["trouble"]
+            assert "share verify" in status["remedy"]
         async with grace.at_post(await grace.team()) as post:
             (bad,) = [one.origin for one in await post.prove(lambda _: None) if one.bad_seq]
         assert bad == ORIGIN
@@ -151,11 +153,10 @@ async def test_who_has_a_thousand_homes_keeps_nobody_waiting_and_has_no_more(
     async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
         await eve.meet()
         async with eve.at_post(await eve.team()) as post:
-            names = [f"home-{number}" for number in range(1_000)]
-            for name in names[:999]:  # and the one that it has
-                await post.enrol(name, "\N{SNAKE}" * 200)
+            for number in range(999):
+                await post.enrol(f"home-{number}", "\N{SNAKE}" * 200)
             with pytest.raises(TooLarge, match="1,000 homes"):
-                await post.enrol(names[-1], "elsewhere")
+                await post.enrol("home-999", "one too many")
         theirs = await store(eve, "and one that says something")
         await eve.meet()
         await ada.meet()
