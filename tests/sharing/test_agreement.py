@@ -63,6 +63,11 @@ class Team:
             task_status.started()
             await anyio.sleep_forever()
 
+    async def end(self) -> None:
+        """Close every home, so that nothing of theirs is left to be found later."""
+        for home in self.homes:
+            await home.close()
+
     async def live(self, homes: int, steps: list[tuple[str, int, int, int]]) -> None:
         """Live through a history of the first *homes*, and see that they agree in the end."""
         number = next(self._numbers)
@@ -191,6 +196,7 @@ def team(
     with start_blocking_portal() as portal:
         running, _ = portal.start_task(team.run)
         yield portal, team
+        portal.call(team.end)
         running.cancel()
 
 

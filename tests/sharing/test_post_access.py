@@ -250,7 +250,7 @@ async def test_a_removed_member_reads_nothing_from_that_moment_on(
                 assert "terminat" in heard(held, "TABLE omegad.facts")
             with pytest.raises(PostLost):
                 await his.pull({}, but="bob-1")
-            with pytest.raises(LoginRefused, match="not log in"):
+            with pytest.raises(LoginRefused, match="not let"):
                 async with posted.at(bob):
                     pass
         else:
