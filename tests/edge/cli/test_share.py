@@ -361,8 +361,11 @@ def test_who_said_what_would_go_is_shown_beside_it(team: Team) -> None:
     ann("share", "choose", "shop")
     waited_for(lambda: TOLD in contents(ben, "PostgreSQL"))
     ben.store("Invoices begin at one", event_type="lesson_learned", project="shop")
-    told = {one["content"]: one["person"] for one in ben.json("share", "preview", "shop")["go"]}
-    assert told == {TOLD: "Ann", "Invoices begin at one": "Ben"}
+    preview = ben.json("share", "preview", "shop")
+    assert [(one["content"], one["person"]) for one in preview["go"]] == [("Invoices begin at one", "Ben")]
+    assert [(one["content"], one["person"], one["stays"]) for one in preview["stay"]] == [
+        (TOLD, "Ann", "another home stored it")
+    ]
     assert "Ann, " in ben("share", "preview", "shop").stdout
 
 
