@@ -18,7 +18,7 @@ from omegad.sharing.exchange import Exchange
 from omegad.sharing.incoming import heard
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.post import Deadlines, Post, connected
-from omegad.sharing.state import Team
+from omegad.sharing.state import Team, owned
 from tests.builders import Served, paths_in, served
 
 DEADLINES = Deadlines(connect_s=30.0, statement_s=60.0)
@@ -100,6 +100,16 @@ class Home:
         """Return what this home holds of a project."""
         await self.it.caught_up()
         return await self.it.daemon.services.views.read(partial(_held, project=project))
+
+    async def shares(self, project: str) -> list[agreement.Held]:
+        """Return what this home holds of a project that is shared: what was over before it was told of is
+        not.
+        """
+        held = await self.held(project)
+        shared = await self.it.daemon.services.log.on_writer(
+            partial(owned, memory_ids=[one.memory_id for one in held])
+        )
+        return [one for one in held if one.memory_id in shared]
 
     async def backup(self, target: Path) -> None:
         """Copy the home as it is; it must be closed."""

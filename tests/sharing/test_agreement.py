@@ -178,7 +178,7 @@ class History:
         await self._closed(at)
 
     async def agree(self) -> None:
-        held = [await home.held(self.project) for home in self.homes]
+        held = [await home.shares(self.project) for home in self.homes]
         home = self.homes[0]
         async with home.at_post(await home.team()) as post:
             at_post = await held_at_post(post, self.project)
