@@ -31,16 +31,16 @@ NO_PROJECT = ""
 
 LINE_CHARACTERS = 240
 SHOWN_MAX = 3
+LOOKED_MAX = 100
+"""So many results are looked at where there is no project, since those of all projects are among them."""
 PROMPT_CHARACTERS, PROMPT_CHARACTERS_MIN = 2_000, 16
 ERROR_CHARACTERS = 600
 ERROR_CONFIDENCE_MIN = 0.5
 """How probable it must be that what is found of an error, or a file, answers; for prompts see `gate`."""
-SHARE_MIN = 0.6
-"""What a result must have of the best one's score to be told beside it."""
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
 BUDGET_TOKENS = 1_500
-"""As much as a briefing: of so much a session is told unasked after it, until it begins anew or is compacted."""
+"""As much as a briefing: so much a session is told unasked after it, until it begins anew or is compacted."""
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
 PROMPT_TYPES = (
@@ -168,7 +168,7 @@ def found(
     vector, types = asked
     query = QueryMemory(
         text=sought.text,
-        limit=3 * SHOWN_MAX,
+        limit=LOOKED_MAX if sought.project is None else 3 * SHOWN_MAX,
         project=sought.project,
         event_types=sought.types,
         explain=sought.how == "prompt",
@@ -180,9 +180,9 @@ def found(
         moment.now_us,
     )
     if sought.how == "prompt":
-        likely = gate.worth_telling(sought.text, matches)
+        likely = gate.worth_telling(sought.text, matches, by_meaning=vector is not None)
     elif matches.confidence >= ERROR_CONFIDENCE_MIN:
-        likely = [one for one in matches.results if one.score >= matches.confidence * SHARE_MIN]
+        likely = [one for one in matches.results if one.score >= matches.confidence * gate.SHARE_MIN]
     else:
         likely = []
     known = (
@@ -190,7 +190,6 @@ def found(
         if sought.how == "edit" or not likely
         else {memory_id for (memory_id,) in connection.execute(_KNOWN, (hook.session_id,))}
     )
-    # Where there is no project everything was looked among.
     best = [
         one
         for one in likely
