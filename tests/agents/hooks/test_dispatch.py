@@ -320,12 +320,18 @@ def test_what_was_reversed_is_never_told_as_if_it_held(
 
 
 def test_nothing_of_a_project_is_told_where_there_is_none(
-    served: Home, session: str, dispatch: Dispatch, project: Path
+    served: Home, dispatch: Dispatch, project: Path
 ) -> None:
-    theirs = store(served, f"{LESSON} in {session}", project=project.name)
-    own = store(served, f"{LESSON}, on the laptop as well as in {session}")
+    tunnel = (
+        "The wireguard tunnel of the laptop stays down after a suspend until systemd-networkd is restarted"
+    )
+    theirs = store(served, f"{tunnel}, says the handbook of this repository", project=project.name)
+    own = store(served, f"{tunnel}; a hook in /usr/lib/systemd/system-sleep does that by itself since March")
     until(served.caught_up)
-    told = dispatch("UserPromptSubmit", prompt=f"{ASKED} ({session})", cwd="/")
+    asked = (
+        "why does the wireguard tunnel of my laptop stay down after a suspend, is systemd-networkd restarted?"
+    )
+    told = dispatch("UserPromptSubmit", prompt=asked, cwd="/")
     assert theirs not in told
     assert own in told
 
