@@ -72,21 +72,22 @@ CONFIRM = """\
 
 _NO_THESIS = "NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_id AND t.outcome IS NULL)"
 _UNCONFIRMED = "(m.source = :habit_by AND m.on_probation)"
+_HOLDS = f"{active()} AND m.contradicted_by IS NULL"
+"""What a newer memory denies is no longer so, and is not told as if it were."""
 _FEW = f"substr(m.content, 1, {4 * LINE_CHARACTERS})"
 # All sections in one pass, which reads the contents of those alone that are shown. What was shown unasked
 # does not keep its place by that, and what failing taught is no lesson before it has proved itself.
 _BEST = f"""
 WITH found AS (
     SELECT m.id, iif({_UNCONFIRMED}, :habits, s.value) AS title, m.on_probation,
-      m.contradicted_by IS NOT NULL AS is_denied,
            m.project IS NULL AND m.event_type NOT IN (SELECT value
            FROM json_each(:everywhere)) AS is_elsewhere,
            m.priority, m.rating, m.repeated, m.access_count - m.surfaced AS asked_for, m.created_us
-    FROM memories AS m JOIN json_each(:sections) AS s ON s.key = m.event_type WHERE {active()} AND {{here}}
+    FROM memories AS m JOIN json_each(:sections) AS s ON s.key = m.event_type WHERE {_HOLDS} AND {{here}}
       AND {_NO_THESIS} AND NOT (m.on_probation AND m.source IS :learned_by)
 ), ranked AS (
     SELECT id, title, row_number() OVER (
-        PARTITION BY title ORDER BY on_probation, is_denied, is_elsewhere, priority DESC, rating DESC,
+        PARTITION BY title ORDER BY on_probation, is_elsewhere, priority DESC, rating DESC,
         repeated DESC, asked_for DESC,
                                     created_us DESC, id DESC
     ) AS place, count(*) OVER (PARTITION BY title) AS in_all FROM found
@@ -103,7 +104,7 @@ WHERE {active()} AND m.event_type IN (SELECT value FROM json_each(:types)) AND {
 """
 _OWN = f"""
 SELECT m.node_id, m.event_type || ' ' || {_FEW} FROM memories AS m
-WHERE m.session_id = :session AND {active()} AND m.event_type NOT IN (SELECT value FROM json_each(:types))
+WHERE m.session_id = :session AND {_HOLDS} AND m.event_type NOT IN (SELECT value FROM json_each(:types))
   AND m.event_type != 'reminder'
 ORDER BY m.id DESC LIMIT :limit
 """

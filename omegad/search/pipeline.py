@@ -162,7 +162,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a search, how likely the best of them answers and how likely it must be, how many
-    candidates had no vector to be compared by, and how many more there are within the limit.
+    candidates had no vector to be compared by, how many more there are within the limit, and how many
+    memories were looked among.
     """
 
     results: list[Result]
@@ -170,6 +171,7 @@ class Matches(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     unembedded: int = 0
     more: int = 0
+    memories: int = 0
 
 
 class Observed(NamedTuple):
@@ -228,6 +230,7 @@ def answers_of(
         floor=floor,
         unembedded=unembedded,
         more=more if is_answer else 0,
+        memories=seen.sought.scope.count,
     )
 
 

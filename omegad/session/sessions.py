@@ -21,16 +21,17 @@ UNASKED_CHARACTERS = 240  # of a memory that is shown unasked
 ID_BYTES = 24  # beside each
 TEXT_CHARACTERS = 600
 
-_TOKENS = f"""
+TOKENS = f"""
 (length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB))
   + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
 """
+"""About how many tokens it takes to show `memories AS m` in the way of `retrievals AS r`, in SQL."""
 _SESSIONS = f"""
 SELECT s.session_id, s.host, s.project, s.folder, s.model, s.started_at, s.last_us, s.ended_at, s.end_reason,
   s.prompts, s.turns, s.tool_calls,
   (SELECT count(*) FROM coord_audit AS a WHERE a.session_id = s.session_id AND a.status <> 'ok'),
   (SELECT count(*) FROM memories AS m WHERE m.session_id = s.session_id),
-  count(r.id), coalesce(sum({_TOKENS}), 0)
+  count(r.id), coalesce(sum({TOKENS}), 0)
 FROM (
     SELECT *, row_number() OVER (PARTITION BY host ORDER BY last_us DESC, session_id) AS place
     FROM agent_sessions WHERE {{condition}}
@@ -41,7 +42,7 @@ GROUP BY s.session_id ORDER BY s.last_us DESC, s.session_id LIMIT :limit
 """
 _SHOWN = f"""
 SELECT r.memory_id, substr(coalesce(m.content, ''), 1, :characters), group_concat(DISTINCT r.how), count(*),
-  coalesce(sum({_TOKENS}), 0), max(r.at)
+  coalesce(sum({TOKENS}), 0), max(r.at)
 FROM retrievals AS r LEFT JOIN memories AS m ON m.node_id = r.memory_id
 WHERE r.session_id = :session_id GROUP BY r.memory_id ORDER BY max(r.id) DESC LIMIT :limit
 """

@@ -13,7 +13,7 @@ import msgspec
 from omegad.agents import briefing
 from omegad.agents.assembling import Line, bullet, signed
 from omegad.agents.briefing import Brief, wrapped
-from omegad.agents.hooks import file_memories
+from omegad.agents.hooks import file_memories, gate
 from omegad.agents.hooks.hosts import Hook
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.memory.types import MemoryTypes
@@ -22,6 +22,7 @@ from omegad.requests.method import Moment
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import How
+from omegad.session.sessions import TOKENS
 from omegad.storage.driver import Connection
 
 VIEWS = (*briefing.VIEWS, "vectors", "fulltext", "sessions", "audit", "conversations")
@@ -30,14 +31,16 @@ NO_PROJECT = ""
 
 LINE_CHARACTERS = 240
 SHOWN_MAX = 3
+LOOKED_MAX = 100
+"""So many results are looked at where there is no project, since those of all projects are among them."""
 PROMPT_CHARACTERS, PROMPT_CHARACTERS_MIN = 2_000, 16
 ERROR_CHARACTERS = 600
-PROMPT_CONFIDENCE_MIN, ERROR_CONFIDENCE_MIN = 0.7, 0.5
-"""How probable it must be that what is found answers, before an agent that has not asked is told."""
-SHARE_MIN = 0.6
-"""What a result must have of the best one's score to be told beside it."""
+ERROR_CONFIDENCE_MIN = 0.5
+"""How probable it must be that what is found of an error, or a file, answers; for prompts see `gate`."""
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
+BUDGET_TOKENS = 1_500
+"""As much as a briefing: so much a session is told unasked after it, until it begins anew or is compacted."""
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
 PROMPT_TYPES = (
@@ -57,10 +60,15 @@ _TOLD = """
 SELECT DISTINCT q.text FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
 WHERE r.session_id = ? AND r.how IN ('edit', 'file')
 """
-_SHOWN = """
-SELECT memory_id FROM retrievals WHERE session_id = ?1
-AND how != 'review' AND id / 1024 >= coalesce((SELECT started_position FROM agent_sessions
-  WHERE session_id = ?1), 0)
+_STARTED = "coalesce((SELECT started_position FROM agent_sessions WHERE session_id = ?1), 0)"
+_KNOWN = f"""
+SELECT memory_id FROM retrievals WHERE session_id = ?1 AND how != 'review' AND id / 1024 >= {_STARTED}
+UNION ALL SELECT node_id FROM memories WHERE session_id = ?1 AND id >= {_STARTED}
+"""
+"""What a session has in its context: what it was shown, and what it said itself."""
+_SPENT = f"""
+SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r JOIN memories AS m ON m.node_id = r.memory_id
+WHERE r.session_id = ?1 AND r.how IN ('prompt', 'edit', 'file', 'error') AND r.id / 1024 >= {_STARTED}
 """
 
 
@@ -85,7 +93,6 @@ class SurfacingQuery(NamedTuple):
     text: str
     types: tuple[str, ...]
     project: str | None
-    confidence_min: float = 0.0
 
 
 def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
@@ -94,9 +101,7 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
         case "prompt":
             text = (hook.text or "").strip()[:PROMPT_CHARACTERS]
             return (
-                SurfacingQuery(
-                    "prompt", text[:LINE_CHARACTERS], text, PROMPT_TYPES, project, PROMPT_CONFIDENCE_MIN
-                )
+                SurfacingQuery("prompt", text[:LINE_CHARACTERS], text, PROMPT_TYPES, project)
                 if len(text) >= PROMPT_CHARACTERS_MIN
                 else None
             )
@@ -104,7 +109,7 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
             # The words of a file's name, then of the folders that it is in
             path = PurePosixPath(file_memories.Wanted(file, hook.folder, project).within)
             words = " ".join(_NAME_WORD.findall(f"{path.stem} {path.parent}"))
-            return SurfacingQuery("edit", file, words, EDIT_TYPES, project, ERROR_CONFIDENCE_MIN)
+            return SurfacingQuery("edit", file, words, EDIT_TYPES, project)
         case "after_tool" if (
             hook.status == "error" and isinstance(hook.result, str) and (text := hook.result.strip())
         ):
@@ -114,7 +119,6 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
                 text[-ERROR_CHARACTERS:],
                 ("error_pattern", "lesson_learned"),
                 project,
-                ERROR_CONFIDENCE_MIN,
             )
         case _:
             return None
@@ -124,7 +128,7 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """Return the memories that name a file which is about to be edited, or was used, or that were learned
     while it was edited; None where there are none, or they were shown in this session.
     """
-    if not hook.used:
+    if not hook.used or _is_spent(connection, hook):
         return None
     told = {file for (file,) in connection.execute(_TOLD, (hook.session_id,))}
     for file in hook.used:
@@ -156,12 +160,18 @@ def found(
     asked: tuple[Vectors | None, MemoryTypes],
     moment: Moment,
 ) -> Surfaced | None:
-    """Return the memories of a project for an agent: those that are likely to be of use, and were not
-    shown since its session began.
+    """Return the memories of a project for an agent: those that are worth telling, hold, and are not in its
+    context already; None where there are none, or the session was told as much as it may be.
     """
+    if _is_spent(connection, hook):
+        return None
     vector, types = asked
     query = QueryMemory(
-        text=sought.text, limit=3 * SHOWN_MAX, project=sought.project, event_types=sought.types
+        text=sought.text,
+        limit=LOOKED_MAX if sought.project is None else 3 * SHOWN_MAX,
+        project=sought.project,
+        event_types=sought.types,
+        explain=sought.how == "prompt",
     )
     matches = search(
         connection,
@@ -169,16 +179,22 @@ def found(
         Sources(vector, moment.index_as(VectorIndexes) if vector else None, types),
         moment.now_us,
     )
-    if matches.confidence < sought.confidence_min:
-        return None
+    if sought.how == "prompt":
+        likely = gate.worth_telling(sought.text, matches, by_meaning=vector is not None)
+    elif matches.confidence >= ERROR_CONFIDENCE_MIN:
+        likely = [one for one in matches.results if one.score >= matches.confidence * gate.SHARE_MIN]
+    else:
+        likely = []
     known = (
         set[str]()
-        if sought.how == "edit"
-        else {memory_id for (memory_id,) in connection.execute(_SHOWN, (hook.session_id,))}
+        if sought.how == "edit" or not likely
+        else {memory_id for (memory_id,) in connection.execute(_KNOWN, (hook.session_id,))}
     )
-    enough = matches.confidence * SHARE_MIN if sought.confidence_min else 0.0
-    likely = (one for one in matches.results if one.score >= enough and one.memory_id not in known)
-    best = list(likely)[:SHOWN_MAX]
+    best = [
+        one
+        for one in likely
+        if one.project == sought.project and one.contradicted_by is None and one.memory_id not in known
+    ][:SHOWN_MAX]
     if not best:
         return None
     lines = signed(connection, [Line(one.memory_id, one.content) for one in best])
@@ -219,6 +235,11 @@ def due(connection: Connection, project: str | None, now_us: int) -> tuple[Line,
 def reminding(project: str | None, lines: Iterable[Line]) -> str:
     """Return the words that remind an agent."""
     return wrapped("Reminders that have come due", project, _lines(lines))
+
+
+def _is_spent(connection: Connection, hook: Hook) -> bool:
+    """Say whether a session was told as much as it may be."""
+    return int(connection.execute(_SPENT, (hook.session_id,)).fetchone()[0]) >= BUDGET_TOKENS
 
 
 def _text(how: How, project: str | None, best: Sequence[Line]) -> str:

@@ -57,6 +57,10 @@ def tags(home: Home, session: str) -> list[str]:
     return [event["tag"] for event in events(home, session)]
 
 
+def store(home: Home, content: str, event_type: str = "lesson_learned", **given: Any) -> str:
+    return str(home.call("memory.store", content=content, event_type=event_type, **given)["memory_id"])
+
+
 def call_tools(dispatch: Dispatch, count: int) -> None:
     for number in range(count):
         dispatch(
@@ -229,24 +233,164 @@ def test_a_briefing_keeps_to_its_budget(served: Home, dispatch: Dispatch, projec
     assert 3_000 < len(dispatch("SessionStart", source="startup")) < 6_500
 
 
+LESSON = (
+    "The nightly export in exporter.py times out unless fetch_size is 500: the driver reads the whole ledger"
+    " into memory otherwise, and the database closes idle connections after ten minutes"
+)
+ASKED = "why does the nightly export in exporter.py time out?"
+
+
 def test_a_prompt_brings_up_what_is_sure_to_bear_on_it_once(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
-    lesson = "The nightly export times out unless fetch_size is 500 (exporter.py)"
-    memory_id = served.call(
-        "memory.store", content=lesson, event_type="lesson_learned", project=project.name
-    )["memory_id"]
-    served.call(
-        "memory.store", content="Billing runs on PostgreSQL 16", event_type="decision", project=project.name
-    )
+    memory_id = store(served, LESSON, project=project.name)
+    store(served, "Billing runs on PostgreSQL 16", "decision", project=project.name)
     dispatch("UserPromptSubmit", prompt="hello, how are you doing today my friend?")
-    told = dispatch("UserPromptSubmit", prompt="why does the nightly export in exporter.py time out?")
+    told = dispatch("UserPromptSubmit", prompt=ASKED)
     assert memory_id in told
-    assert lesson in told
+    assert LESSON in told
     assert (
         dispatch("UserPromptSubmit", prompt="the nightly export in exporter.py times out again, why?") == ""
     )
     assert [one["how"] for one in served.call("receipts.list", session_id=session)["receipts"]] == ["prompt"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "thanks, that looks great!",
+        "ok, please go on with that",
+        "run the tests again and commit",
+        "please continue with the next step",
+        "what shall I cook for dinner tonight?",
+        "How was your weekend? I watched a movie with my sister",
+        "rename the button on the settings page to Save",
+    ],
+)
+def test_a_prompt_that_needs_nothing_is_answered_with_silence(
+    served: Home, dispatch: Dispatch, project: Path, prompt: str
+) -> None:
+    for content in (LESSON, "Run the tests of a room before each commit, and the whole suite at night only"):
+        store(served, content, project=project.name)
+    assert dispatch("UserPromptSubmit", prompt=prompt) == ""
+
+
+def test_what_says_no_more_than_the_prompt_is_not_told(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    store(served, "The nightly export in exporter.py times out", project=project.name)
+    assert dispatch("UserPromptSubmit", prompt=ASKED) == ""
+
+
+def test_a_session_is_not_told_what_it_said_itself_as_long_as_it_remembers(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    dispatch("SessionStart", source="startup")
+    memory_id = store(served, LESSON, project=project.name, session_id=session)
+    assert dispatch("UserPromptSubmit", prompt=ASKED) == ""
+    assert memory_id in dispatch("UserPromptSubmit", prompt=ASKED, session_id=f"{session}-2")
+    other = store(served, LESSON.replace("export", "import"), project=project.name, session_id=session)
+    asked = ASKED.replace("export", "import")
+    assert other not in dispatch("UserPromptSubmit", prompt=asked)
+    told = dispatch("SessionStart", source="compact") + dispatch("UserPromptSubmit", prompt=asked)
+    assert other in told
+
+
+def test_what_was_reversed_is_never_told_as_if_it_held(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    given = {"event_type": "decision", "project": project.name}
+    old = store(served, LESSON, **given)
+    denied = store(served, "Reports in reports.py are written by hand, with no template at all", **given)
+    new = store(
+        served, "The export streams its rows since June; what fetch_size is does not matter any more", **given
+    )
+    served.call("memory.link", memory_id=new, target_id=denied, edge_type="contradicts")
+    served.call("memory.supersede", memory_id=old, superseded_by=new)
+    until(served.caught_up)
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{project}/reports.py", "old_string": "a"}}
+    shown = [
+        dispatch("SessionStart", source="startup"),
+        dispatch("UserPromptSubmit", prompt=ASKED, session_id=f"{session}-2"),
+        dispatch("UserPromptSubmit", prompt="are reports in reports.py written by hand, without a template?"),
+        dispatch("PreToolUse", tool_use_id="r-1", **edit),
+    ]
+    assert new in shown[0]
+    assert not [one for one in shown if old in one or denied in one]
+
+
+def test_nothing_of_a_project_is_told_where_there_is_none(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    tunnel = (
+        "The wireguard tunnel of the laptop stays down after a suspend until systemd-networkd is restarted"
+    )
+    theirs = store(served, f"{tunnel}, says the handbook of this repository", project=project.name)
+    own = store(served, f"{tunnel}; a hook in /usr/lib/systemd/system-sleep does that by itself since March")
+    until(served.caught_up)
+    asked = (
+        "why does the wireguard tunnel of my laptop stay down after a suspend, is systemd-networkd restarted?"
+    )
+    told = dispatch("UserPromptSubmit", prompt=asked, cwd="/")
+    assert theirs not in told
+    assert own in told
+
+
+def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    dispatch("SessionStart", source="startup")
+    files = [f"part_{number}.py" for number in range(60)]
+    for file in files:
+        store(
+            served,
+            f"{file} must not be edited by hand: " + f"{file[:-3]} is generated " * 12,
+            project=project.name,
+        )
+    until(served.caught_up)
+
+    def told() -> list[bool]:
+        calls = (
+            {"tool_name": "Read", "tool_input": {"file_path": f"{project}/{file}"}, "tool_response": "ok"}
+            for file in files
+        )
+        return [
+            bool(
+                dispatch("PostToolUse", tool_use_id=f"{session}-{place}-{len(tags(served, session))}", **call)
+            )
+            for place, call in enumerate(calls)
+        ]
+
+    shown = told()
+    assert shown == sorted(shown, reverse=True)
+    assert 10 < sum(shown) < 40
+    dispatch("SessionStart", source="compact")
+    until(served.caught_up)
+    assert any(told())
+
+
+def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    used = store(served, LESSON, project=project.name)
+    ignored = store(served, "reports.py writes PDF files with a template of its own", project=project.name)
+    until(served.caught_up)
+    assert used in dispatch("UserPromptSubmit", prompt=ASKED)
+    dispatch("UserPromptSubmit", prompt="go on then, please")
+    read = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/reports.py"}, "tool_response": "ok"}
+    assert ignored in dispatch("PostToolUse", tool_use_id="u-1", **read)
+    dispatch("Stop", last_assistant_message=f"As {used} says, fetch_size has to be 500.")
+    until(served.caught_up)
+    answer = served.call("session.report", project=project.name)
+    assert [
+        (one["how"], one["times"], one["memories"], one["used"], one.get("prompts"))
+        for one in answer["shown"]
+    ] == [("prompt", 1, 1, 1, 2), ("file", 1, 1, 0, None)]
+    assert (answer["memories"], answer["used"], answer["truncated"]) == (2, 1, False)
+    tokens = [one["tokens"] for one in answer["shown"]]
+    assert tokens[0] >= len(LESSON) // 4 > 0
+    assert sum(tokens) == answer["tokens"]
+    assert served.call("session.report", project="elsewhere")["shown"] == []
 
 
 def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_characters(

@@ -1,0 +1,45 @@
+"""What is worth telling an agent that has not asked. Pure.
+
+A wrong line costs an agent that did not ask more than a missing one, which it can still ask for. So several
+signs must agree, each with a floor of its own: on lines that were labelled one by one none of them alone, and
+no weighing of them, told the useful ones from the others as well.
+"""
+
+from omegad.index.terms import stemmed
+from omegad.search.pipeline import Matches, Result
+
+CONFIDENCE_MIN = 0.5
+"""How probable it must be that one of the best results answers."""
+COSINE_MIN = 0.55
+"""How near in meaning a memory must be to the prompt by itself."""
+WORDS_MIN, WORDS_ALONE_MIN = 12.0, 20.0
+"""Which BM25 it must have among very many memories; and where there are no vectors."""
+HALF, FEW = 100, 12
+"""Among how many memories half of that is enough, since rareness says less; among fewer than `FEW` it says
+nothing.
+"""
+SHARE_MIN = 0.6
+"""What a result must have of the best one's score to be told beside it."""
+ADDED_MIN = 8
+"""How many telling words it must have that the prompt does not: fewer repeat it, or are a mere title."""
+READ_CHARACTERS = 4_000  # of a memory, for its words
+
+
+def worth_telling(prompt: str, found: Matches, *, by_meaning: bool) -> list[Result]:
+    """Return those of the results of a search for a prompt, explained, that an agent is to be told of
+    unasked.
+    """
+    if found.confidence < CONFIDENCE_MIN:
+        return []
+    cosine, words = (COSINE_MIN, WORDS_MIN) if by_meaning else (0.0, WORDS_ALONE_MIN)
+    words *= found.memories / (found.memories + HALF) if found.memories >= FEW else 0.0
+    said = frozenset(stemmed(prompt))
+    return [
+        one
+        for one in found.results
+        if (why := one.explanation) is not None
+        and one.score >= found.confidence * SHARE_MIN
+        and why.cosine >= cosine
+        and why.bm25 >= words
+        and len(frozenset(stemmed(one.content[:READ_CHARACTERS])) - said) >= ADDED_MIN
+    ]

@@ -1,0 +1,142 @@
+"""What sessions were shown without asking: of which project, on which day, in which way; how much of it they
+used afterwards, and about how many tokens it cost.
+"""
+
+from collections import defaultdict
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.query import One, Query, ViewAnswer
+from omegad.requests.verb import Table, Verb
+from omegad.runtime.times import rfc3339
+from omegad.session import story
+from omegad.session.sessions import TOKENS
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn, check
+
+DAY_US = 86_400_000_000
+SHOWN_MAX = 20_000
+"""As many memories that were shown, the latest, are looked at."""
+
+_SHOWN = f"""
+SELECT substr(r.at, 1, 10), q.project, r.how, r.query_id, coalesce(r.session_id, ''), r.memory_id,
+  coalesce({TOKENS}, 0)
+FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
+  LEFT JOIN memories AS m ON m.node_id = r.memory_id
+WHERE r.how NOT IN ('query', 'warning') AND r.at >= :since AND (:project IS NULL OR q.project = :project)
+ORDER BY r.id DESC LIMIT {SHOWN_MAX + 1}
+"""
+_PROMPTS = """
+SELECT substr(created_at, 1, 10), project, count(*) FROM conversations
+WHERE role = 'user' AND created_at >= :since AND (:project IS NULL OR project = :project) GROUP BY 1, 2
+"""
+
+
+class ReportShown(Query, frozen=True, kw_only=True, tag="session.report"):
+    """Report what agents were shown without asking: by day, project and way, how much of it they used
+    afterwards, and about how many tokens it cost.
+
+    A memory is used where its session then names it: to a tool, in a tool's result, or in what it says.
+    """
+
+    days: Annotated[int, Meta(ge=1, le=366, description="how many days to look back")] = 7
+    project: Annotated[One | None, Meta(description="of this project")] = None
+
+
+class ShownUnasked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was shown on a day, in a project, in one way: how often, how many memories, how many of these were
+    used by the session that was shown them, and about how many tokens they took. `prompts` counts all prompts
+    of that day and project, for the way `prompt`.
+    """
+
+    day: str
+    project: str | None
+    how: str
+    times: int
+    memories: int
+    used: int
+    tokens: int
+    prompts: int | None = None
+
+
+class ShownReport(ViewAnswer, frozen=True):
+    """The latest day first, and what it all comes to; `truncated` says that what was shown before is not
+    counted.
+    """
+
+    shown: list[ShownUnasked]
+    memories: int
+    used: int
+    tokens: int
+    truncated: bool
+
+
+def report(connection: Connection, query: ReportShown, moment: Moment) -> ShownReport:
+    """Read the report."""
+    values = {"since": rfc3339(moment.now_us - query.days * DAY_US), "project": query.project}
+    rows = connection.execute(_SHOWN, values).fetchall()
+    prompts = {row[:2]: int(row[2]) for row in connection.execute(_PROMPTS, values)}
+    used = set[tuple[str, str]]()
+    for session_id in dict.fromkeys(row[4] for row in rows if row[4]):
+        check()
+        named = story.used(connection, session_id, moment.position, 0)
+        used.update((session_id, memory_id) for memory_id in named)
+    groups: defaultdict[tuple[str, str | None, str], list[tuple[str, str, str, int]]] = defaultdict(list)
+    for day, project, how, *told in rows[:SHOWN_MAX]:
+        groups[day, project, how].append((told[0], told[1], told[2], int(told[3])))
+    shown = [
+        ShownUnasked(
+            day=day,
+            project=project,
+            how=how,
+            times=len({query_id for query_id, *_ in told}),
+            memories=len(told),
+            used=len({(session_id, memory_id) for _, session_id, memory_id, _ in told} & used),
+            tokens=sum(tokens for *_, tokens in told),
+            prompts=prompts.get((day, project)) if how == "prompt" else None,
+        )
+        for (day, project, how), told in groups.items()
+    ]
+    return ShownReport(
+        shown=sorted(shown, key=lambda one: (one.day, one.project or "", one.how), reverse=True),
+        memories=sum(one.memories for one in shown),
+        used=sum(one.used for one in shown),
+        tokens=sum(one.tokens for one in shown),
+        truncated=len(rows) > SHOWN_MAX,
+        **moment.shown,
+    )
+
+
+METHODS = (
+    QueryMethod(
+        params=ReportShown,
+        answer=ShownReport,
+        views=story.VIEWS,
+        read=report,
+        shows_queries=True,
+        turn=Turn.LONG,
+        verb=Verb(
+            "report",
+            table=Table(
+                "shown",
+                (
+                    ("DAY", "{day}"),
+                    ("PROJECT", "{project}"),
+                    ("HOW", "{how}"),
+                    ("TIMES", "{times}"),
+                    ("PROMPTS", "{prompts}"),
+                    ("MEMORIES", "{memories}"),
+                    ("USED", "{used}"),
+                    ("TOKENS", "{tokens}"),
+                ),
+                none="nothing was shown unasked",
+                warns={"truncated": "what was shown before that is not counted; --days looks back less far"},
+                seldom=("PROMPTS",),
+            ),
+            examples=("omegad report", "omegad report --days 30 --project shop --json"),
+        ),
+    ),
+)
