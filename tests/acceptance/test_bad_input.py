@@ -654,6 +654,8 @@ WANT_MORE = {
     "message.send",
     "receipts.list",
     "reminder.dismiss",
+    "share.choose",
+    "share.withdraw",
     "thesis.retract",
     "upkeep.undo",
 }
@@ -685,6 +687,9 @@ def _filled(home: Home, place: str) -> dict[str, object]:
         RIGHT
         | ids
         | {
+            "project": place,
+            "team": f"the crew of {place}",
+            "person": "Ada",
             "task_id": first,
             "depends_on": second,
             "statement": f"The lamps of {place} are LEDs by June",

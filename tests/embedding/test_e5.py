@@ -111,6 +111,6 @@ def test_what_says_the_same_is_near_in_any_language_and_what_does_not_is_far() -
     for code, (one, other) in vectors.items():
         for another in set(SAID) - {code}:
             same, unlike = float(one @ vectors[another][0]), float(one @ vectors[another][1])
-            assert same > max(0.45, unlike + 0.2), (code, another)
+            assert same > max(0.35, unlike + 0.2), (code, another)
         assert float(one @ other) < 0.5, code
     assert session.embed(SAID["de"][0]) == vectors["de"][0].tobytes(), "and again the same to the last bit"

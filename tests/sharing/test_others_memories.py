@@ -11,7 +11,10 @@ from tests.sharing.foreign import ForeignHome, join
 
 KEYWORDS = Config(model="none")
 DAY_US = 86_400_000_000
-BILLING = "Billing of the shop runs on PostgreSQL 16 because of row-level security"
+BILLING = (
+    "Billing of the shop runs on PostgreSQL 16 because of row-level security, and reports read a replica which"
+    " nightly jobs rebuild from archived snapshots"
+)
 BY_GRACE = "(Grace, grace-desktop)"
 CHANGES = {
     "edited",
