@@ -196,13 +196,17 @@ def erased(connection: Connection, through: Position) -> int:
     return int(found.fetchone()[0])
 
 
-def tagged(connection: Connection, tags: Sequence[str], after: Position) -> list[Position]:
-    """Return the positions after *after* of the events with one of *tags*."""
+def tagged(
+    connection: Connection, tags: Sequence[str], after: Position, origin: str | None = None
+) -> list[Position]:
+    """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
+    named.
+    """
     sql = (
-        f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))}) ORDER BY"
-        " position"
+        f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))})"
+        " AND origin = coalesce(?, origin) ORDER BY position"
     )
-    return [position for (position,) in connection.execute(sql, (after, *tags))]
+    return [position for (position,) in connection.execute(sql, (after, *tags, origin))]
 
 
 def caused(
@@ -307,9 +311,11 @@ class LogReader:
         """Return how many payloads up to a position are erased."""
         return await self._readers.read(lambda connection: erased(connection, through))
 
-    async def tagged(self, tags: Sequence[str], after: Position) -> list[Position]:
-        """Return the positions after *after* of the events with one of *tags*."""
-        return await self._readers.read(lambda connection: tagged(connection, tags, after))
+    async def tagged(self, tags: Sequence[str], after: Position, origin: str | None = None) -> list[Position]:
+        """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
+        named.
+        """
+        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin))
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""

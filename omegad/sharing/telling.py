@@ -66,7 +66,9 @@ class Telling:
         """
         if at.team is None:
             return 0, None
-        positions = await self._log.tagged(TAGS, max(at.team.told_to, self._looked_to.get(at.team.origin, 0)))
+        positions = await self._log.tagged(
+            TAGS, max(at.team.told_to, self._looked_to.get(at.team.origin, 0)), self._log.origin
+        )
         count, since_us, left = 0, None, positions[:WAITING_COUNTED]
         while left:
             events = await self._log.read_at(left[:AT_ONCE])
@@ -156,7 +158,7 @@ class Telling:
         assert team is not None
         looked_to = self._looked_to.get(team.origin, 0) if team.seq == head.seq else 0
         told_to = max(team.told_to, looked_to)
-        while positions := await self._log.tagged(TAGS, told_to):
+        while positions := await self._log.tagged(TAGS, told_to, self._log.origin):
             events = _until_chosen(await self._log.read_at(positions[:AT_ONCE]))
             # After them, so that what one of them chooses is known
             at = at._replace(choices=(await self._log.on_writer(known)).choices)

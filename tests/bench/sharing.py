@@ -45,7 +45,7 @@ def run(effort: Effort, report: Report) -> None:
 
 def _stores(effort: Effort, report: Report, server: Server, posted: Posted, place: Path) -> None:
     calls, rounds = effort.pick(100, 40), effort.pick(5, 2)
-    new = iter(texts.notes(calls * (3 * rounds + 1), "shared"))
+    new = iter(texts.notes(calls * (4 * rounds + 2), "shared"))
     timers, found = {name: Timer() for name in (ALONE, SHARED, FROZEN)}, Timer()
     with ExitStack() as stack:
         alone = stack.enter_context(_home(place / "alone"))
@@ -54,9 +54,12 @@ def _stores(effort: Effort, report: Report, server: Server, posted: Posted, plac
             for _ in range(calls):
                 with found.lap():
                     _found_elsewhere(ada, grace, next(new))
+        # Both hold as much, whichever is timed
+        _timed(alone, [next(new) for _ in range(calls)], Timer())
         for _ in range(rounds):
             for client, name in ((alone, ALONE), (ada, SHARED)):
                 _timed(client, [next(new) for _ in range(calls)], timers[name])
+            _timed(alone, [next(new) for _ in range(calls)], Timer())
             server.signal_all(signal.SIGSTOP)
             try:
                 _timed(ada, [next(new) for _ in range(calls)], timers[FROZEN])
