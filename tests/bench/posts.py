@@ -27,7 +27,7 @@ from tests.sharing.posts import TEAM, Posted
 from tests.sharing.server import Server
 
 AT_ONCE = 500
-ORIGIN = "ann-1"
+ORIGIN = "home-00000000000000a1"
 ROUNDS = 4
 TEXTS = 5_000
 PLACE = b"mem-0000000000000000"  # where the id of the memory stands
