@@ -23,6 +23,7 @@ from omegad.log.reading import FORMAT, check_format
 from omegad.log.requests import Requests, answered
 from omegad.runtime.clock import Clock, next_hlc, uuid7
 from omegad.runtime.errors import Invalid, LogReplaced, OmegadError
+from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing
 
@@ -174,7 +175,7 @@ class _Append:
                 return first
             now_us = self._appender.clock.now_us()
             decision = proposal.decide(self._state, now_us)
-            bodies = [self._encoded(new) for new in decision.events]
+            bodies = [self._encoded(number, new) for number, new in enumerate(decision.events)]
             if decision.erasure:
                 erasure.check_seen(
                     self._connection, decision.erasure, (str(body) for _, _, body in self._payloads)
@@ -197,7 +198,8 @@ class _Append:
         self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int
     ) -> Outcome:
         first = self.head.position + 1
-        for new, body in bodies:
+        for number, (new, body) in enumerate(bodies):
+            bulk_gives_way(number)
             self._add(proposal, new, body, now_us)
         if erased := decision.erasure:
             # What remains stands in place of payloads, and what that says in place of what the inline
@@ -268,7 +270,8 @@ class _Append:
             client=proposal.client,
         )
 
-    def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:
+    def _encoded(self, number: int, new: NewEvent) -> tuple[NewEvent, bytes]:
+        bulk_gives_way(number)
         new = self._vocabulary.sanitise(new)
         body = self._vocabulary.codec.encode(new.event)
         if len(body) > PAYLOAD_BYTES_MAX:

@@ -14,6 +14,7 @@ from omegad.log.checkpoint import Checkpoint
 from omegad.log.event import Position, RecordedEvent, Unknown
 from omegad.log.projection import Embedding, Projection, Value
 from omegad.runtime.errors import OmegadError
+from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import savepoint, writing
@@ -159,9 +160,10 @@ class Fold:
         """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
         run, rows, needs_binding = "", list[Sequence[Value]](), False
         kinds = {*projection.EVENTS, Unknown}
-        for recorded in events:
+        for number, recorded in enumerate(events):
             if type(recorded.event) not in kinds:
                 continue
+            bulk_gives_way(number)
             if isinstance(recorded.event, Unknown):
                 self.check_unknown(projection, recorded, recorded.event)
                 continue

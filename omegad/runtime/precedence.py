@@ -1,9 +1,8 @@
 """What comes first in this process: while a hook is being answered nothing else that computes is begun, or
-goes on where it can wait.
+goes on where it can wait; while anything is read for an answer, nothing goes on that comes in bulk.
 
-An agent waits for its hook, and threads share one interpreter and few processors. It is for moments: after
-each the others have as long for themselves, so that whoever sends hooks without end takes half of the time
-and no more.
+Threads share one interpreter and few processors. It is for moments: after each the others have as long for
+themselves, so that whoever sends hooks without end takes half of the time and no more.
 """
 
 import asyncio
@@ -11,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import anyio
 
 HOLD_S = 0.1
 
@@ -52,6 +53,13 @@ class Precedence:
         if self.is_held:
             self._is_over.wait(HOLD_S)
 
+    async def given(self) -> None:
+        """Wait on the event loop until others need not give way."""
+        if self.is_held:
+            is_over = anyio.Event()
+            self.afterwards(is_over.set)
+            await is_over.wait()
+
     def afterwards(self, do: Callable[[], object]) -> None:
         """Call *do* once others need not give way, on the event loop."""
         self._after.append(do)
@@ -72,3 +80,15 @@ class Precedence:
 
 HOOKS = Precedence()
 """That of hooks: one for the process, as there is one interpreter."""
+READS = Precedence()
+"""That of what is read for an answer, before what is written of much that comes at once. A read waits for no
+writer, so that a writer may wait for it in the middle of a transaction.
+"""
+BULK = 25
+"""How many events come at once that others wait for; more are bulk."""
+
+
+def bulk_gives_way(number: int) -> None:
+    """Wait on a thread until nobody reads, at every `BULK`-th but the first of what is done one by one."""
+    if READS.is_held and number and number % BULK == 0:
+        READS.give_way()

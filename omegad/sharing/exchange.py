@@ -6,9 +6,12 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
+from typing import NamedTuple
 
 import anyio
+import anyio.lowlevel
 import structlog
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from omegad.log.decision import Proposal
 from omegad.log.event import Position
@@ -16,6 +19,7 @@ from omegad.memory.events import MemoryErased
 from omegad.requests.method import Services
 from omegad.runtime.concurrently import concurrently
 from omegad.runtime.errors import NotFound, OmegadError
+from omegad.runtime.precedence import BULK, READS
 from omegad.sharing import outgoing
 from omegad.sharing.events import (
     KnownOrigin,
@@ -26,12 +30,14 @@ from omegad.sharing.events import (
 from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import MADE, Heard, ReceiveFacts, heard, receive
 from omegad.sharing.outgoing import AGENT
-from omegad.sharing.post.post import Head, Origin, Post, Waiting
+from omegad.sharing.post.post import Head, Origin, Post, Pulled, Waiting
 from omegad.sharing.state import Known, Stamped, Team, known, owned
 from omegad.sharing.telling import Telling
 
 AT_ONCE = 500  # facts, and events looked at
-RECEIVED_AT_ONCE = 100  # in one append, for which others' wait
+RECEIVED_AT_ONCE = 250  # in one append, for which others' wait
+PAGES_WAITING = 2  # fetched and read, while one is appended
+ORIGIN_SHOWN = 64  # characters of a name that no home has
 BATCH_BYTES_MAX = 4 << 20
 POLL_S = 30.0  # behind what the post says by itself
 GATHER_S = 0.25  # what comes within it is told, or received, at once: who stores has the processor meanwhile
@@ -40,6 +46,14 @@ RETRY_S, RETRY_MAX_S = 1.0, 300.0
 MEMBERSHIP = (ShareJoined, ShareLeft, ShareRenewed)
 
 _log = structlog.get_logger(__name__)
+
+
+class _Page(NamedTuple):
+    """What is appended at once, and the homes that told it."""
+
+    facts: tuple[Heard, ...]
+    told_by: tuple[Origin, ...]
+
 
 Connect = Callable[[Team], AbstractAsyncContextManager[Post]]
 Erase = Callable[[str], Awaitable[object]]
@@ -169,36 +183,53 @@ class Exchange:
                 return
 
     async def _receive(self, post: Post, team: Team) -> None:
-        """Receive all there is of others."""
+        """Receive all there is of others: the next is fetched and read while the last is appended."""
         self.ahead = self.damaged = None
-        while True:
-            reached = (await self.known()).reached
-            pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
-            self.homes = pulled.origins
-            if pulled.damaged:
-                self.damaged = ", ".join(
-                    f"fact {seq} of {origin} at the server is not what was told"
-                    for origin, seq in pulled.damaged.items()
-                )
-            facts = self._readable(in_order(pulled.facts, pulled.more))
-            if not facts:
-                break
-            people = {one.origin: one for one in pulled.origins if MADE.fullmatch(one.origin)}
-            for part in _received_parts(facts):
-                if isinstance(part[0].event, MemoryErased):
-                    await self._erased(part[0].fact.subject)
-                told_by = [people[name] for name in dict.fromkeys(one.fact.origin for one in part)]
+        give, take = anyio.create_memory_object_stream[_Page](PAGES_WAITING)
+        await concurrently(partial(self._fetched, post, team, give), partial(self._appended, team, take))
+
+    async def _fetched(self, post: Post, team: Team, give: ObjectSendStream[_Page]) -> None:
+        """Fetch what there is, page by page."""
+        reached = (await self.known()).reached
+        async with give:
+            while True:
+                pulled = await post.pull(reached, but=team.origin, limit=AT_ONCE)
+                self.homes = pulled.origins
+                strange = {one.origin for one in pulled.origins if not MADE.fullmatch(one.origin)}
+                self.damaged = ", ".join(_damages(pulled, strange)) or None
+                told = [one for one in pulled.facts if one.origin not in strange]
+                facts = await self._readable(in_order(told, pulled.more - strange))
+                if not facts:
+                    break
+                reached |= {one.fact.origin: one.fact.seq for one in facts}
+                people = {one.origin: one for one in pulled.origins}
+                for part in _received_parts(facts):
+                    names = dict.fromkeys(one.fact.origin for one in part)
+                    await give.send(_Page(part, tuple(people[name] for name in names)))
+
+    async def _appended(self, team: Team, take: ObjectReceiveStream[_Page]) -> None:
+        async with take:
+            async for page in take:
+                if isinstance(page.facts[0].event, MemoryErased):
+                    await self._erased(page.facts[0].fact.subject)
                 origins = tuple(
-                    KnownOrigin(origin=one.origin, person=one.person, machine=one.machine) for one in told_by
+                    KnownOrigin(origin=one.origin, person=one.person, machine=one.machine)
+                    for one in page.told_by
                 )
-                facts_in = ReceiveFacts(team=team.team, facts=part, origins=origins)
+                facts_in = ReceiveFacts(team=team.team, facts=page.facts, origins=origins)
+                await READS.given()
                 await self._log.append(Proposal(decide=partial(receive, facts_in), client=AGENT))
 
-    def _readable(self, facts: Sequence[Fact]) -> list[Heard]:
-        """Return facts up to, for each origin, the first that a newer version told."""
+    async def _readable(self, facts: Sequence[Fact]) -> list[Heard]:
+        """Return facts up to, for each origin, the first that a newer version told. Others have the processor
+        in between.
+        """
         unread, found = set[str](), list[Heard]()
-        for fact in facts:
-            if fact.origin in unread or not MADE.fullmatch(fact.origin):
+        for number, fact in enumerate(facts):
+            if number % BULK == 0:
+                await anyio.lowlevel.checkpoint()
+                await READS.given()
+            if fact.origin in unread:
                 continue
             one = heard(fact, self._log.codec.decode(fact.tag, fact.body))
             if one is None:
@@ -214,6 +245,13 @@ class Exchange:
         if await self._log.on_writer(partial(owned, memory_ids={memory_id})):
             with suppress(NotFound):
                 await self._erase(memory_id)
+
+
+def _damages(pulled: Pulled, strange: set[str]) -> Iterator[str]:
+    for origin, seq in pulled.damaged.items():
+        yield f"fact {seq} of {origin} at the server is not what was told"
+    for origin in sorted(strange.intersection(one.origin for one in pulled.facts)):
+        yield f"what {origin[:ORIGIN_SHOWN]!r} told is not taken: no home is called so"
 
 
 def in_order(facts: Sequence[Fact], more: Collection[str]) -> list[Fact]:

@@ -3,7 +3,7 @@ and swapped.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +27,7 @@ from omegad.runtime.errors import (
     Unavailable,
     ViewFailed,
 )
+from omegad.runtime.precedence import READS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed, Reading, Turn
 from omegad.views import barrier as barriers
@@ -177,7 +178,8 @@ class Views:
                 snapshot.require_current(str(error))
                 raise
 
-        return await self._on_current(at_one_moment, turn)
+        with nullcontext() if turn is Turn.LONG else READS.held():
+            return await self._on_current(at_one_moment, turn)
 
     async def _pass(self, barrier: Barrier) -> None:
         """Wait as *barrier* says."""

@@ -73,6 +73,7 @@ def _stores(effort: Effort, report: Report, server: Server, posted: Posted, plac
 
 def _catching_up(effort: Effort, report: Report, posted: Posted, place: Path) -> None:
     count, asked = effort.pick(100_000, 5_000), Timer()
+    afterwards = Timer()
     address = posted.member("Alan")
     anyio.run(partial(_told, posted, address, count), backend="asyncio")
     with _home(place / "away") as client:
@@ -84,6 +85,10 @@ def _catching_up(effort: Effort, report: Report, posted: Posted, place: Path) ->
                 client.call("memory.query", text="which port does the service listen on", project=PROJECT)
             time.sleep(ASKED_EVERY_S)
         took = time.perf_counter() - started
+        for _ in range(effort.pick(200, 40)):
+            with afterwards.lap():
+                client.call("memory.query", text="which port does the service listen on", project=PROJECT)
+            time.sleep(ASKED_EVERY_S)
     report(
         of_rounds(
             f"caught up with {received:,} facts",
@@ -93,9 +98,9 @@ def _catching_up(effort: Effort, report: Report, posted: Posted, place: Path) ->
             note=f"{took:.1f} s",
         )
     )
-    report(
-        of_calls("memory.query meanwhile", asked.ms, goal="< 60 ms p99", note=f"p99 {_p99(asked.ms):.1f} ms")
-    )
+    note = f"p99 {_p99(asked.ms):.1f} ms, afterwards {_p99(afterwards.ms):.1f} ms"
+    floors = {"afterwards": of_calls("", afterwards.ms).median}
+    report(of_calls("memory.query meanwhile", asked.ms, goal="< 60 ms p99", floors=floors, note=note))
 
 
 @contextmanager

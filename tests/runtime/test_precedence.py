@@ -46,3 +46,32 @@ async def test_a_hook_that_takes_long_holds_nobody_up_and_the_next_ones_only_whe
     now_s += 0.2
     with one.held():
         assert one.is_held
+
+
+async def test_what_comes_in_bulk_waits_at_every_few_and_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited, number = list[int](), 0
+    monkeypatch.setattr(precedence.READS, "give_way", lambda: waited.append(number))
+    for number in range(3 * precedence.BULK):
+        precedence.bulk_gives_way(number)
+    assert not waited
+    with precedence.READS.held():
+        for number in range(2 * precedence.BULK + 1):
+            precedence.bulk_gives_way(number)
+    assert waited == [precedence.BULK, 2 * precedence.BULK]
+
+
+async def test_who_waits_on_the_loop_goes_on_when_others_need_not_give_way() -> None:
+    one, told = Precedence(), list[str]()
+
+    async def other() -> None:
+        await one.given()
+        told.append("goes on")
+
+    async with anyio.create_task_group() as tasks:
+        with one.held():
+            tasks.start_soon(other)
+            await anyio.wait_all_tasks_blocked()
+            assert not told
+    assert told == ["goes on"]

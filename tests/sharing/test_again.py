@@ -112,7 +112,7 @@ async def test_an_erasure_that_the_post_refuses_keeps_nothing_from_being_told(
     async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
         mine = await store(ada, "the ledger is kept in cents")
         body = CODEC.encode(stored(mine, "what Eve says of it"))
-        await push(eve, fact("home-of-eve", 1, mine, body=body, hlc=now()))
+        await push(eve, fact("home-00000000000000ee", 1, mine, body=body, hlc=now()))
         await ada.meet()
         await ada.call("memory.erase", memory_id=mine)
         later = await store(ada, "what comes after is told")

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from omegad.catalog.events import CODEC
+from omegad.sharing.exchange import AT_ONCE
 from omegad.sharing.fact import Fact, envelope, link, sealed_hash
 from omegad.sharing.post import post as at_post
 from omegad.sharing.post.errors import TooLarge
@@ -19,7 +20,7 @@ from tests.builders import memory_erased, stored
 from tests.sharing.homes import Home
 from tests.sharing.posts import TEAM, Posted, fact
 
-ORIGIN = "home-of-eve"
+ORIGIN = "home-00000000000000ee"
 STORED = "memory.stored@2"
 
 
@@ -88,8 +89,8 @@ async def test_a_time_that_has_not_come_is_not_got_past_the_post_by_calling_it_o
     posted: Posted, tmp_path: Path
 ) -> None:
     async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
-        body = CODEC.encode(stored("mem-of-eve", "after this there is no time left"))
-        await push(eve, fact(ORIGIN, 1, "mem-of-eve", body=body, hlc=2**63 - 1), hlc=now())
+        body = CODEC.encode(stored("mem-00000000000000ee", "after this there is no time left"))
+        await push(eve, fact(ORIGIN, 1, "mem-00000000000000ee", body=body, hlc=2**63 - 1), hlc=now())
         await ada.meet()
         mine = await store(ada, "there is time for more")
         assert [one.memory_id for one in await ada.held("shop")] == [mine]
@@ -97,7 +98,7 @@ async def test_a_time_that_has_not_come_is_not_got_past_the_post_by_calling_it_o
 
 SAID = {
     "type": STORED,
-    "memory_id": "mem-of-eve",
+    "memory_id": "mem-00000000000000ee",
     "content": "x",
     "content_key": "x",
     "event_type": "decision",
@@ -136,7 +137,7 @@ async def test_what_no_view_could_show_is_refused_and_what_comes_after_is_not(
     said, placed = UNFIT[unfit]
     body = said if isinstance(said, bytes) else msgspec.json.encode(SAID | said)
     async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
-        told = fact(ORIGIN, 1, "mem-of-eve", str(placed.get("tag", STORED)), body=body, hlc=now())
+        told = fact(ORIGIN, 1, "mem-00000000000000ee", str(placed.get("tag", STORED)), body=body, hlc=now())
         await push(eve, msgspec.structs.replace(told, **placed))
         theirs = await store(eve, "what comes after it is merged")
         await eve.meet()
@@ -145,6 +146,25 @@ async def test_what_no_view_could_show_is_refused_and_what_comes_after_is_not(
         assert {one.memory_id for one in await ada.held("shop")} == {mine, theirs}
         assert (await ada.call("share.status"))["trouble"] is None
         assert (await ada.call("views.verify"))["ok"]
+
+
+async def test_a_home_of_no_name_that_homes_have_is_named_and_holds_nobody_up(
+    posted: Posted, tmp_path: Path
+) -> None:
+    async with opened(posted, tmp_path, "Ada", "Eve") as (ada, eve):
+        body = CODEC.encode(stored("mem-00000000000000ee", "of nobody"))
+        many = [
+            fact("Eve's other home", number, "mem-00000000000000ee", body=body, hlc=now())
+            for number in range(1, AT_ONCE + 2)
+        ]
+        async with eve.at_post(await eve.team()) as post:
+            await post.enrol("Eve's other home", "elsewhere")
+            await post.push("Eve's other home", many, NO_HEAD)
+        theirs = await store(eve, "said after all of that")
+        await eve.meet()
+        await ada.meet()
+        assert [one.memory_id for one in await ada.held("shop")] == [theirs]
+        assert "Eve's other home" in (await ada.call("share.status"))["trouble"]
 
 
 async def test_who_has_a_thousand_homes_keeps_nobody_waiting_and_has_no_more(
