@@ -112,6 +112,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryEvolved() | MemoryEdited() as new:
             yield Statement(_REWORD, (new.memory_id, new.content, lexemes(new.content)))
             yield Statement(_REWORD_HIDDEN, (new.memory_id, new.content, lexemes(new.content)))
+            if isinstance(new, MemoryEdited) and new.is_whole:
+                yield Statement("UPDATE fulltext_rows SET day = NULL WHERE memory_id = ?", (new.memory_id,))
             yield _known_by(new)
             yield Statement(_RETAG, (new.memory_id,))
         case (

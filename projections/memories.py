@@ -155,6 +155,10 @@ UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), prior
                     referenced_date),
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
+_TAKE = (
+    "UPDATE memories SET referenced_us = NULL, referenced_date = NULL, source = NULL, confidence = NULL"
+    " WHERE node_id = ?"
+)
 _USE = """
 UPDATE memories SET access_count = access_count + 1, surfaced = surfaced + ?4, last_accessed = ?2,
   used_us = max(used_us, ?3) WHERE node_id IN (SELECT value FROM json_each(?1))
@@ -218,6 +222,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             )
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
             yield Statement(_ADMIT, (new.memory_id, None))
+            if isinstance(new, MemoryEdited) and new.is_whole:
+                yield Statement(_TAKE, (new.memory_id,))
             yield _known_by(new)
         case MemoryQueried() | MemorySurfaced() as shown:
             yield from _used(shown)

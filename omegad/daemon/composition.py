@@ -252,7 +252,7 @@ def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: 
         reactions=runner.status,
         backlog=backlog,
         beside=lambda: Beside(server.connections, server.requests, check.last),
-        sharing=partial(sharing.standing, exchange),
+        sharing=partial(sharing.standing, exchange, services.log),
     )
     beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
     beside |= {DiffLog: back.diff, EraseMemory: erasing.erase}

@@ -137,7 +137,8 @@ class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
 
 
 class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
-    """A memory's content was replaced by its owner, and with it what else is not None.
+    """A memory's content was replaced by its owner, and with it what else is not None. One that `is_whole`
+    says all of it: a time, source or confidence that it does not give, the memory has not any more.
 
     `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out
     of it.
@@ -155,6 +156,7 @@ class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
     referenced_at: int | None = None
     source: FreeText | None = None
     confidence: float | None = None
+    is_whole: bool = False
 
 
 class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradicted@1"):

@@ -126,9 +126,9 @@ def _changed(known: Held, event: Event) -> Held:
                 tags=known.wording.tags if edit.tags is None else tuple(sorted(edit.tags)),
                 priority=known.wording.priority if edit.priority is None else edit.priority,
                 metadata=known.wording.metadata if edit.metadata is None else edit.metadata,
-                referenced_at=edit.referenced_at or known.wording.referenced_at,
-                source=edit.source or known.wording.source,
-                confidence=known.wording.confidence if edit.confidence is None else edit.confidence,
+                referenced_at=edit.referenced_at,
+                source=edit.source,
+                confidence=edit.confidence,
             )
             return msgspec.structs.replace(known, wording=worded)
         case MemorySuperseded(superseded_by=by):

@@ -91,8 +91,9 @@ def _own(fact: Fact, event: Event) -> Event:
                 made_of=None,
                 pending=False,
             )
-        case MemoryEdited(priority=int(priority)):
-            return msgspec.structs.replace(event, priority=_priority(priority))
+        case MemoryEdited(priority=priority):
+            clamped = None if priority is None else _priority(priority)
+            return msgspec.structs.replace(event, priority=clamped, is_whole=True)
         case MemoryRepeated():
             return msgspec.structs.replace(event, content=None, tags=(), made_of=None)
         case MemoryRated(points=points):

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.log.codec import tag_of
 from omegad.log.event_log import EventLog
 from omegad.memory import owner
 from omegad.memory.types import MemoryTypes
@@ -16,9 +17,10 @@ from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import rfc3339
+from omegad.sharing.events import ShareJoined, ShareRenewed
 from omegad.sharing.exchange import Exchange
 from omegad.sharing.outgoing import NEVER
-from omegad.sharing.state import Known
+from omegad.sharing.state import Known, Team
 from omegad.sharing.verifying import ShareChains, chains
 from omegad.storage.driver import Connection
 
@@ -26,6 +28,7 @@ Handler = Callable[..., Awaitable[object]]
 """Answers a request (its Struct, the call)."""
 
 SHOWN_CHARACTERS = 200
+NAMED = tuple(tag_of(kind) for kind in (ShareJoined, ShareRenewed))
 
 _PREVIEW = f"""
 SELECT node_id, event_type, substr(content, 1, :characters), created_at,
@@ -81,11 +84,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     `told` are the facts the team was told of this home; `waiting` are events that it will be told of, the
     first from `waiting_since`. `trouble` is what keeps this home from its team, in words, and `remedy` what
-    to do about it.
+    to do about it. `earlier` are names under which this home told this team before, oldest first.
     """
 
     team: str | None = None
     origin: str | None = None
+    earlier: tuple[str, ...] = ()
     person: str | None = None
     machine: str | None = None
     is_connected: bool = False
@@ -106,7 +110,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return f"shared: team {self.team} is not reached: {self.trouble}{waits} (`omegad share status`)"
 
 
-async def standing(exchange: Exchange) -> Standing:
+async def standing(exchange: Exchange, log: EventLog) -> Standing:
     """Say how it stands."""
     known = await exchange.known()
     if known.team is None:
@@ -115,6 +119,7 @@ async def standing(exchange: Exchange) -> Standing:
     return Standing(
         team=known.team.team,
         origin=known.team.origin,
+        earlier=await _earlier(log, known.team),
         person=known.team.person,
         machine=known.team.machine,
         is_connected=exchange.is_connected,
@@ -134,6 +139,17 @@ async def standing(exchange: Exchange) -> Standing:
             for one in exchange.erasing
         ),
     )
+
+
+async def _earlier(log: EventLog, team: Team) -> tuple[str, ...]:
+    names, left = dict[str, None](), await log.tagged(NAMED, 0)
+    while left:
+        events = await log.read_at(left)
+        left = left[len(events) :]
+        for one in events:
+            if isinstance(one.event, ShareJoined | ShareRenewed) and one.event.team == team.team:
+                names[one.event.origin] = None
+    return tuple(name for name in names if name != team.origin)
 
 
 def _remedy(exchange: Exchange) -> str | None:
@@ -254,10 +270,10 @@ def handlers(exchange: Exchange, log: EventLog) -> dict[type[msgspec.Struct], Ha
 
     async def tried(_request: TryNow, _call: Call) -> Standing:
         exchange.kick()
-        return await standing(exchange)
+        return await standing(exchange, log)
 
     return {
-        ShareStatus: lambda _request, _call: standing(exchange),
+        ShareStatus: lambda _request, _call: standing(exchange, log),
         TryNow: tried,
         ShareChains: lambda _request, _call: chains(log),
     }

@@ -6,6 +6,7 @@ from typing import Any
 from omegad.catalog.events import CODEC
 from omegad.memory.events import MemoryStored
 from omegad.sharing.post import administration
+from omegad.sharing.post.leaving import leave
 from tests.builders import stored
 from tests.sharing.homes import Home
 from tests.sharing.posts import TEAM, Posted, fact
@@ -130,6 +131,6 @@ async def test_an_erasure_is_heard_though_its_home_left_with_its_words(
         await ada.call("memory.erase", memory_id=mine)
         await ada.meet()
         async with ada.at_post(await ada.team()) as post:
-            await post.leave((await ada.team()).origin, with_facts=True)
+            await leave(post, [(await ada.team()).origin], with_facts=True)
         await grace.meet()
         assert await held(grace) == {}

@@ -24,7 +24,7 @@ from tests.sharing.posts import TEAM, Posted
 HISTORIES = int(os.environ.get("SHARED_HISTORIES", "200"))
 SKEWS_S = (0.0, -40.0, 25.0, -3_600.0, 5.0)
 
-DOING = ("store", "store", "edit", "edit", "delete", "supersede", "restore", "rate", "erase")
+DOING = ("store", "store", "edit", "upsert", "delete", "supersede", "restore", "rate", "erase")
 STEPS = st.lists(
     st.tuples(
         st.sampled_from((*DOING * 3, *("meet",) * 12, "restart", "lose", "backup", "return", "leave")),
@@ -125,12 +125,13 @@ class History:
                     self._memories.append((answer["memory_id"], at))
                 case "erase" if self._team.people[owner] != self._team.people[at]:
                     pass  # that would be erased here alone
-                case "edit" | "supersede" | "rate" | "delete" | "restore" | "erase":
+                case "edit" | "upsert" | "supersede" | "rate" | "delete" | "restore" | "erase":
                     await self._change(home, what, memory_id, another, other)
 
     async def _change(self, home: Home, what: str, memory_id: str, another: str, other: int) -> None:
         given: dict[str, dict[str, object]] = {
             "edit": self._saying(),
+            "upsert": self._saying() | self._from(other),
             "supersede": {"superseded_by": another},
             "rate": {"rating": "outdated" if other % 2 else "helpful"},
         }
@@ -148,6 +149,11 @@ class History:
         return {
             "content": f"{self.project} is built of number {said}, which is all there is to say of {said * 7919}"
         }
+
+    def _from(self, other: int) -> dict[str, object]:
+        given = {"source": f"ticket {other}", "confidence": other / 4, "event_type": "decision"}
+        dated = {"referenced_date": f"2026-01-{other + 1:02}"} if other % 2 else {}
+        return given | dated | {"project": self.project, "timestamp": "2026-01-01"}
 
     async def _closed(self, at: int, *, save: bool = False, bring_back: bool = False) -> None:
         home = self.homes[at]

@@ -16,8 +16,9 @@ from omegad.memory.events import MemorySuperseded
 from omegad.runtime.errors import Unavailable
 from omegad.sharing import agreement, exchange
 from omegad.sharing.events import ShareLeft
+from omegad.sharing.post import reading
 from tests.builders import PATIENCE_S, deleted, edited, erased, memory_erased, stored, until
-from tests.sharing.homes import Home, held_at_post
+from tests.sharing.homes import DEADLINES, Home, held_at_post
 from tests.sharing.posts import TEAM, Posted, fact
 from tests.sharing.server import Server
 
@@ -329,6 +330,43 @@ async def test_who_leaves_and_comes_back_has_missed_nothing_and_counts_nothing_t
         ]
         assert len(held) == 2
         for home in homes:
+            await home.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_the_later_of_two_rewordings_made_apart_holds_in_all_that_it_says(
+    homes: tuple[Home, Home],
+) -> None:
+    """It tells of no day, so the memory is of none any more, in whatever order the two are heard."""
+    ada, grace = homes
+    async with anyio.create_task_group() as tasks:
+        await serve_and_join(tasks, *homes)
+        memory_id = await store(ada, "the ledger is kept in cents")
+        for home in homes:
+            await home.meet()
+        await ada.call(
+            "memory.upsert",
+            memory_id=memory_id,
+            content="the ledger is kept in tenths of cents",
+            event_type="decision",
+            project="shop",
+            source="ticket 7",
+            confidence=0.5,
+            referenced_date="2026-01-31",
+            timestamp="2026-01-01",
+        )
+        await grace.call("memory.edit", memory_id=memory_id, content="the ledger is kept in mills")
+        (held,) = await both_hold_the_same(*homes)
+        wording = held.wording
+        assert wording.content == "the ledger is kept in mills"
+        assert (wording.source, wording.confidence, wording.referenced_at) == ("unnamed client", 1.0, None)
+        async with reading.connected(ada.address, TEAM, DEADLINES) as at_post:
+            while await at_post.fold(500):
+                pass
+            (there,) = await at_post.all_held("shop")
+        assert (there.content, there.source, there.referenced_us) == (wording.content, wording.source, None)
+        for home in homes:
+            assert (await home.call("views.verify"))["ok"]
             await home.close()
         tasks.cancel_scope.cancel()
 

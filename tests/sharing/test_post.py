@@ -9,7 +9,9 @@ import pytest
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import OmegadError
 from omegad.sharing.fact import Fact
+from omegad.sharing.post.administration import SCHEMA
 from omegad.sharing.post.errors import AheadOfClock, Forked, NotYours, TooLarge
+from omegad.sharing.post.leaving import leave
 from omegad.sharing.post.post import NO_HEAD, PULLED_BYTES_MAX, PULLED_MAX, Head, Post
 from tests.sharing.posts import Posted, fact, facts, push
 
@@ -19,7 +21,7 @@ async def test_what_one_pushes_another_pulls(posted: Posted) -> None:
     said = facts("ann-1", 12)
     async with posted.at(ann) as hers, posted.at(bob) as his:
         standing = await hers.check()
-        assert (standing.person, standing.is_admin, standing.schema) == ("Ann", True, 2)
+        assert (standing.person, standing.is_admin, standing.schema) == ("Ann", True, SCHEMA)
         assert await hers.head("ann-1") is None
         assert await hers.enrol("ann-1", "desk") == NO_HEAD
         await his.enrol("bob-1", "laptop")
@@ -157,7 +159,7 @@ async def test_an_origin_is_its_logins_alone(posted: Posted) -> None:
             lambda: his.enrol("ann-1", "laptop"),
             lambda: his.push("ann-1", facts("ann-1", 1, after=2), head),
             lambda: his.report("ann-1", {}),
-            lambda: his.leave("ann-1", with_facts=True),
+            lambda: leave(his, ["ann-1"], with_facts=True),
             lambda: his.push("nobody", facts("nobody", 1), NO_HEAD),
         ):
             with pytest.raises(NotYours):
@@ -254,7 +256,7 @@ async def test_who_has_not_heard_of_an_erasure_is_listed_until_they_have(posted:
         head = await hers.enrol("ann-1", "desk")
         await his.enrol("bob-1", "laptop")
         await his.enrol("bob-2", "server")
-        await his.leave("bob-2", with_facts=False)
+        await leave(his, ["bob-2"], with_facts=False)
         head = await push(hers, "ann-1", [fact("ann-1", 1, "mem-x")], head)
         await his.report("bob-1", {"ann-1": 1})
         await hers.push("ann-1", [fact("ann-1", 2, "mem-x", "memory.erased@1")], head)
@@ -273,11 +275,11 @@ async def test_who_leaves_may_take_the_words_along(posted: Posted) -> None:
     async with posted.at(posted.member("Ann")) as post:
         head = await push(post, "ann-1", facts("ann-1", 3), await post.enrol("ann-1", "desk"))
         await push(post, "ann-2", facts("ann-2", 1), await post.enrol("ann-2", "laptop"))
-        assert await post.leave("ann-1", with_facts=False) == 0
+        assert (await leave(post, ["ann-1"], with_facts=False)).removed == 0
         with pytest.raises(Forked):
             await post.push("ann-1", facts("ann-1", 1, after=3), head)
         assert all(one.body for one in await post.told("ann-1", 0, 5))
-        assert await post.leave("ann-1", with_facts=True) == 3
+        assert (await leave(post, ["ann-1"], with_facts=True)).removed == 3
         assert [one.body for one in await post.told("ann-1", 0, 5)] == [None] * 3
         assert all(one.body for one in await post.told("ann-2", 0, 5))
         assert all(one.bad_seq is None for one in await post.prove(lambda _: None))

@@ -65,6 +65,8 @@ SELECT omegad.enrol(<TEAM>, 'ann-1', 'x'); SELECT t::text FROM omegad.origins AS
 SELECT omegad.enrol(<TEAM>, 'other', 'x')
 SELECT omegad.report(<TEAM>, 'ann-1', ARRAY['ann-1'], ARRAY[1::bigint])
 SELECT omegad.leave(<TEAM>, 'ann-1', true)
+SELECT omegad.leave_all(<TEAM>, ARRAY['ann-1'], true)
+SELECT omegad.retire(<TEAM>, 'ann-1')
 SELECT omegad.push(<TEAM>, 'ann-1', 0, decode(repeat('00', 32), 'hex'), ARRAY[1::bigint], ARRAY[1::bigint], ARRAY['e'], ARRAY['memory.erased@1'], ARRAY['mem-ann-1-1'], ARRAY['x'::bytea], ARRAY[decode(repeat('00', 32), 'hex')], ARRAY[NULL::bytea], ARRAY[NULL::bytea])
 INSERT INTO omegad.members (team, login, person) VALUES (<TEAM>, session_user, 'me')
 UPDATE omegad.members SET team = <TEAM> RETURNING *

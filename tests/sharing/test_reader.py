@@ -43,6 +43,7 @@ from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard
 from omegad.sharing.post import administration, reading
 from omegad.sharing.post.address import Address
+from omegad.sharing.post.leaving import leave
 from omegad.sharing.post.post import NO_HEAD, Head, Post
 from omegad.sharing.post.reading import HeldAtPost, Reading
 from omegad.sharing.reader import Model, QueryTeam, Reader, TeamAnswer
@@ -339,7 +340,7 @@ async def test_who_leaves_with_facts_takes_the_words_along(posted: Posted) -> No
         await tell(his.post, "bob-1", [edit, stored("mem-2", "cake at six")], hlc=HLC + (9 << 16))
         await hers.fold(1_000)
         assert [one.content for one in await hers.all_held("shop")] == ["coffee at five", "cake at six"]
-        await his.post.leave("bob-1", with_facts=True)
+        await leave(his.post, ["bob-1"], with_facts=True)
         assert [one.content for one in await hers.all_held("shop")] == ["tea at four"]
 
 

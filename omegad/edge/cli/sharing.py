@@ -1,5 +1,5 @@
-"""The verbs of who shares with a team: join, leave, status, preview, verify, now. What asks the post itself
-is done here, and not by the daemon, which is asked for its part over the socket.
+"""The verbs of who shares with a team: join, leave, retire, status, preview, verify, now. What asks the post
+itself is done here, and not by the daemon, which is asked for its part over the socket.
 """
 
 import time
@@ -29,9 +29,10 @@ from omegad.edge.cli.printing import (
 from omegad.runtime.errors import NotFound, OmegadError, Refused
 from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, link, row_hash
-from omegad.sharing.post import post
+from omegad.sharing.post import leaving, post
 from omegad.sharing.post.address import Address
-from omegad.sharing.post.post import Deadlines, Post, Proof
+from omegad.sharing.post.leaving import Gone
+from omegad.sharing.post.post import Deadlines, Origin, Post, Proof
 from omegad.sharing.verifying import ReceivedChain
 
 DEADLINES = Deadlines(connect_s=10.0, statement_s=60.0)
@@ -88,22 +89,23 @@ def leave(arguments: Namespace, instance: Instance) -> None:
     to be removed there.
     """
     known = ask(instance, "share.status")
-    removed, untold = 0, ""
+    removed, others, untold = 0, set[str](), ""
     tell_post = partial(_leave, instance, known, with_facts=arguments.with_facts)
     if known["team"]:
         try:
-            removed = anyio.run(tell_post)
+            gone = anyio.run(tell_post)
+            removed, others = gone.removed, {*gone.others}
         except OmegadError as error:
             if arguments.with_facts:
                 raise
             untold = str(error)
     ask(instance, "share.leave")
     if arguments.with_facts:  # and what was told meanwhile
-        removed += anyio.run(tell_post)
+        removed += anyio.run(tell_post).removed
     credentials.forget(instance.paths.share)
     tell(
         arguments,
-        {"team": known["team"], "removed": removed, "untold": untold or None},
+        {"team": known["team"], "removed": removed, "others": sorted(others), "untold": untold or None},
         safe(f"this home shares with {known['team']} no more; what came from others stays here"),
         *(
             [f"the words of {quantity(removed, 'fact')} are removed at the post"]
@@ -113,11 +115,44 @@ def leave(arguments: Namespace, instance: Instance) -> None:
     )
     if untold and not arguments.json:
         warn(f"the team still sees this home among its own: {untold}")
+    if others and arguments.with_facts and not arguments.json:
+        warn(
+            f"what was told as {', '.join(sorted(others))} stays: another machine goes on under that name,"
+            " and can leave in the same way"
+        )
 
 
-async def _leave(instance: Instance, known: Answer, *, with_facts: bool) -> int:
+async def _leave(instance: Instance, known: Answer, *, with_facts: bool) -> Gone:
     async with _post(instance, known) as connection:
-        return await connection.leave(str(known["origin"]), with_facts=with_facts)
+        return await leaving.leave(connection, [*known["earlier"], known["origin"]], with_facts=with_facts)
+
+
+def retire(arguments: Namespace, instance: Instance) -> None:
+    """Retire a home that is gone, as whom this home shares as, or as the address says."""
+    name = required(arguments.name, "the home that is gone, by its name or its machine's,")
+    known: Answer = {"team": arguments.team, "origin": None}
+    if arguments.url:
+        where = password_given(arguments, address_given(arguments))
+    else:
+        known = _in_team(ask(instance, "share.status"))
+        where = credentials.read(instance.paths.share)
+    gone = anyio.run(_retired, where, name, known)
+    if not arguments.url:
+        ask(instance, "share.try_now")  # so that `omegad share status` knows
+    tell(
+        arguments,
+        {"origin": gone.origin, "person": gone.person, "machine": gone.machine},
+        safe(
+            f"{gone.person}'s home on {gone.machine} ({gone.origin}) is retired: nobody waits for it any more"
+        ),
+        "should it come back it is told so, and has to join anew; what is on it is still there, with its"
+        " password: where somebody else may have it, an administrator removes the person and adds them again",
+    )
+
+
+async def _retired(where: Address, name: str, known: Answer) -> Origin:
+    async with post.connected(where, known["team"], DEADLINES) as connection:
+        return await leaving.retire(connection, name, but=known["origin"])
 
 
 def _post(instance: Instance, known: Answer) -> AbstractAsyncContextManager[Post]:
@@ -144,7 +179,8 @@ def status(answer: Answer, _arguments: Namespace) -> None:
         ("PERSON", "MACHINE", "HOME", "RECEIVED", "LAST IN TOUCH"),
         (
             (
-                *(one["person"], one["machine"], one["origin"]),
+                *(one["person"], one["machine"]),
+                one["origin"] + (", this one before" if one["origin"] in answer["earlier"] else ""),
                 f"{one['received']:,}" + ("" if one["told"] is None else f" of {one['told']:,}"),
                 "has left" if one["has_left"] else moment(one["seen_at"] or "-"),
             )
@@ -157,6 +193,8 @@ def status(answer: Answer, _arguments: Namespace) -> None:
             f"{one['memory_id']} was erased for all on {moment(one['erased_at'])}, and is not yet at"
             f" {', '.join(one['homes'])}, which were not in touch since"
         )
+    if answer["erasing"]:
+        print("  → a machine that is gone for good is waited for no more by `omegad share retire MACHINE`")
     if answer["trouble"]:
         warn(answer["trouble"])
         if answer["remedy"]:

@@ -91,11 +91,28 @@ SHARING = (
         options=(
             Option(
                 "with-facts",
-                "remove the words of all that this home told since it joined from the post",
+                "remove the words of all that this home told from the post, under earlier names, too",
                 "flag",
             ),
         ),
-        examples=("omegad share leave",),
+        examples=("omegad share leave", "omegad share leave --with-facts"),
+    ),
+    Verb(
+        "share retire",
+        "sharing.retire",
+        about=(
+            "Have nobody wait any more for a home that is gone for good, as one on a lost machine: of your"
+            " own, or any of the team's where you administer it"
+        ),
+        options=(
+            Option(
+                "name", "which, by its name or its machine's, as `omegad share status` shows", is_given=True
+            ),
+            Option("url", f"{ADDRESS}, where no home here shares"),
+            Option("team", "with --url, which team; the login's only one where left out"),
+            PASSWORD_FILE,
+        ),
+        examples=("omegad share retire laptop", "omegad share retire home-0123456789abcdef"),
     ),
     Verb(
         "share query",

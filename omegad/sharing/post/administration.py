@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Composed
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema that this version makes, and the newest it knows."""
-WORKS_FROM = {1: 1, 2: 1}
+WORKS_FROM = {1: 1, 2: 1, 3: 1}
 """By schema, the oldest that a program must know of to work with it."""
 SERVERS = (15, 18)  # oldest and newest PostgreSQL that is tried
 CONNECT_S = 10

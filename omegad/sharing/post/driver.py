@@ -22,6 +22,7 @@ from omegad.sharing.post.errors import (
     PostRefused,
     PostSilent,
     PostUnreachable,
+    Retired,
     StoredByAnother,
     TooLarge,
 )
@@ -64,6 +65,7 @@ _STATES: dict[str, tuple[type[OmegadError], str]] = {
     "OM005": (Forked, ""),
     "OM006": (StoredByAnother, "somebody else stored what is to be erased for everyone: {detail}"),
     "OM007": (TooLarge, "this login has 1,000 homes at the post, which is all that it may have"),
+    "OM008": (Retired, "{detail}: it tells and receives nothing any more"),
     "23514": (TooLarge, "a fact is larger than the post takes: {constraint}"),
     "42501": (NotAMember, "this login may do nothing here: it is not a member of a team, or not any more"),
     "3F000": (NotInstalled, ""),

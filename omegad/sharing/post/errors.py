@@ -117,6 +117,15 @@ class StoredByAnother(NotYours):
     """What is to be erased for everyone, somebody else stored."""
 
 
+class Retired(Refused):
+    """The home was retired, as one that is gone."""
+
+    hint = (
+        "nothing is lost: `omegad share leave`, and `omegad share join` with the team's address and the"
+        " password, have it go on under a new name, receive what it missed and tell what it has to"
+    )
+
+
 class TooLarge(Invalid):
     """More is sent at once, or a larger fact, than the post takes."""
 

@@ -373,13 +373,6 @@ class Post:
             proofs.append(_proof(one, seq, chain, bad))
         return proofs
 
-    async def leave(self, origin: str, *, with_facts: bool) -> int:
-        """Note that an origin tells nothing any more. *with_facts*, the words of what it told are removed
-        here too; return of how many facts.
-        """
-        rows = await self.rows("SELECT omegad.leave(%s, %s, %s)", (self.team, origin, with_facts))
-        return int(rows[0][0])
-
     async def rows(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Return what a statement does, within the deadline."""
         with self._asking():

@@ -440,6 +440,18 @@ def test_who_leaves_takes_the_words_along_where_that_is_asked_for(team: Team) ->
     assert ben.json("share", "verify")["ok"]
 
 
+def test_a_home_that_is_gone_is_retired_and_told_so_when_it_comes_back(team: Team) -> None:
+    ann, ben = team.joined(team.first), team.joined(team.invite("Ben"))
+    assert "belongs to another" in ben("share", "retire", "Ann's laptop", status=1).stderr
+    assert "that is this home" in ann("share", "retire", "Ann's laptop", status=1).stderr
+    assert "nobody waits for it any more" in ann("share", "retire", "Ben's laptop").stdout
+    told = ben("share", "now", status=1)
+    assert "Ann retired this home on 20" in told.stderr
+    assert "`omegad share leave`, and `omegad share join`" in told.stdout
+    waited_for(lambda: "has left" in ann("share", "status").stdout)
+    assert "still sees this home" not in ben("share", "leave").stderr
+
+
 def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
     tmp_path: Path,
 ) -> None:
