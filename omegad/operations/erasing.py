@@ -38,6 +38,7 @@ from omegad.requests.query import Request
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, Refused, Unavailable
+from omegad.sharing.state import owned
 from omegad.storage.wiping import wipe
 from omegad.views.erasing import PausedViews
 
@@ -96,6 +97,11 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     erased all the same, and nothing shows it; the bytes go when they can, at the latest at the next start.
     `names` are those in which a phrase stands as well, such as a session's or a project's, beside events:
     they are not erased.
+
+    In a team, `for_team` are the memories that are erased for everybody in it, and `here_alone` those that
+    another person stored, which only who administers the team erases for everybody. `still_told` are those
+    that stay here, with what is erased taken out, and of which the team was told: its copies of what they said
+    before stay, and go with the whole memory alone.
     """
 
     memory_id: str | None
@@ -110,6 +116,9 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     rebuilt: list[str] = []
     unfinished: str | None = None
     names: list[str] = []
+    for_team: list[str] = []
+    here_alone: list[str] = []
+    still_told: list[str] = []
     took_ms: float = 0.0
 
 
@@ -385,6 +394,9 @@ class Erasing:
         rebuilt: Sequence[str] = (),
     ) -> Erased:
         wordings = found.sought.wordings
+        gone = {*found.memory_ids}
+        stays = [one.memory_id for one in found.affected if one.memory_id not in gone]
+        shared = await self._services.log.on_writer(partial(owned, memory_ids=[*found.memory_ids, *stays]))
         look = partial(
             files_that_hold,
             self._home,
@@ -404,6 +416,9 @@ class Erasing:
             memories=list(found.affected),
             left=await anyio.to_thread.run_sync(look),
             rebuilt=list(rebuilt),
+            for_team=[one for one in found.memory_ids if shared.get(one) is True],
+            here_alone=[one for one in found.memory_ids if shared.get(one) is False],
+            still_told=[one for one in stays if one in shared],
             names=[] if request.text is None else await self._services.log.names_with(request.text.strip()),
             took_ms=round(1e3 * (time.monotonic() - began), 1),
         )

@@ -122,6 +122,29 @@ async def test_an_erasure_that_the_post_refuses_keeps_nothing_from_being_told(
         assert (await ada.call("share.status"))["waiting"] == 0
 
 
+async def test_who_erases_is_told_for_whom_and_what_the_team_keeps(posted: Posted, tmp_path: Path) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        held_once = await store(ada, "the word is grey heron 77, and the till is in the hall")
+        await ada.meet()
+        await ada.call("memory.edit", memory_id=held_once, content="the till is in the hall")
+        holds = await store(ada, "the word of the till, grey heron 77, is written in the ledger")
+        private = await ada.call(
+            "memory.store", content="my own word is grey heron 77", event_type="decision", project="diary"
+        )
+        of_grace = await store(grace, "exports are written as Parquet files")
+        await meet(ada, grace, ada)
+        answer = await ada.call("memory.erase", text="grey heron 77", dry_run=True)
+        touched = {one["memory_id"] for one in answer["memories"]}
+        assert touched == {held_once, holds, private["memory_id"]}
+        answer = await ada.call("memory.erase", text="grey heron 77")
+        assert {*answer["still_told"]} == {held_once, holds}
+        assert (answer["for_team"], answer["here_alone"]) == ([], [])
+        answer = await ada.call("memory.erase", memory_id=held_once)
+        assert (answer["for_team"], answer["here_alone"]) == ([held_once], [])
+        answer = await ada.call("memory.erase", memory_id=of_grace)
+        assert (answer["for_team"], answer["here_alone"]) == ([], [of_grace])
+
+
 async def test_an_erasure_is_heard_though_its_home_left_with_its_words(
     posted: Posted, tmp_path: Path
 ) -> None:

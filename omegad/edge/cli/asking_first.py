@@ -26,6 +26,7 @@ from omegad.edge.cli.printing import (
 NOTHING = "nothing to mend: the log and the clock agree"
 WORDING_COLUMNS = 100
 COPIES_SHOWN = 50
+NAMED_MAX = 10
 LOSES = {"text": "all its text", "copy": "the copy"}
 OUTCOMES = {
     "erased": "says just that: it is erased, too",
@@ -72,6 +73,7 @@ def erase(arguments: Namespace, instance: Instance) -> int:
                 f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at"
                 " the latest at the next start"
             )
+        _tell_team(done, "is")
         _tell_left(done, "STILL IN")
     return 0
 
@@ -104,7 +106,32 @@ def _show(would: Answer) -> None:
         print(f"and {would['copy_count'] - COPIES_SHOWN} more: --json tells them")
     for other in would["memories"]:
         print(f"memory {safe(other['memory_id'])} {OUTCOMES[other['outcome']]}")
+    _tell_team(would, "would be")
     _tell_left(would, "will stay in")
+
+
+def _tell_team(answer: Answer, how: str) -> None:
+    """Say for whom of a team it is erased."""
+    if answer["for_team"]:
+        print(
+            f"{_named(answer['for_team'])} {how} erased for the whole team: at its server when this home is in"
+            " touch, and in every other home when that is"
+        )
+    if answer["here_alone"]:
+        warn(
+            f"{_named(answer['here_alone'])} was stored by another person: it {how} erased in this home alone,"
+            " and for everybody where you administer the team"
+        )
+    if answer["still_told"]:
+        warn(
+            f"the team was told what {_named(answer['still_told'])} said before, and keeps that: erase the whole"
+            " memory (`omegad memory erase ID`), which does so for everybody, and store again what it says now"
+        )
+
+
+def _named(memory_ids: list[str]) -> str:
+    more = len(memory_ids) - NAMED_MAX
+    return safe(", ".join(memory_ids[:NAMED_MAX])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _tell_left(answer: Answer, where: str) -> None:

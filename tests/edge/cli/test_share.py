@@ -431,6 +431,12 @@ def test_who_leaves_takes_the_words_along_where_that_is_asked_for(team: Team) ->
     ann.store(TOLD, event_type="decision", project="shop")
     ann("share", "choose", "shop")
     waited_for(lambda: TOLD in contents(ben, "PostgreSQL"))
+    memory_id = ann.json("query", "PostgreSQL")["results"][0]["memory_id"]
+    would = ann("memory", "erase", memory_id, "--dry-run")
+    assert f"{memory_id} would be erased for the whole team" in would.stdout
+    assert "was stored by another person" in ben("memory", "erase", memory_id, "--dry-run").stderr
+    phrase = ann("memory", "erase", "--text", "--dry-run", stdin=b"PostgreSQL 16")
+    assert f"what {memory_id} said before, and keeps that" in phrase.stderr
     told = ann("share", "leave", "--with-facts")
     assert "the words of 1 fact are removed" in told.stdout
     assert team.sql("SELECT count(*) FROM omegad.facts WHERE body IS NOT NULL") == [(0,)]
