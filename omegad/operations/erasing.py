@@ -100,8 +100,8 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 
     In a team, `for_team` are the memories that are erased for everybody in it, and `here_alone` those that
     another person stored, which only who administers the team erases for everybody. `still_told` are those
-    that stay here, with what is erased taken out, and of which the team was told: its copies of what they said
-    before stay, and go with the whole memory alone.
+    that stay here, with what is erased taken out, and of which the team was told: its copies of what they
+    said before stay, and go with the whole memory alone.
     """
 
     memory_id: str | None

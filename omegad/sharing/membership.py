@@ -1,6 +1,8 @@
 """In which team this home is, and what of it the team is told."""
 
 import socket
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -11,9 +13,10 @@ from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
-from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused
 from omegad.sharing.events import ShareChosen, ShareJoined, ShareLeft, ShareWithdrawn
 from omegad.sharing.outgoing import NEVER
+from omegad.sharing.standing import PREVIEWED, go_count
 from omegad.sharing.state import Sharing, Team, new_origin
 
 Project = Annotated[Name, Meta(description="the project")]
@@ -57,6 +60,12 @@ class ChooseProject(Command, frozen=True, kw_only=True, tag="share.choose"):
     ] = False
 
 
+class Chosen(Acknowledged, frozen=True, kw_only=True):
+    """How many memories of the project there are that go; None where the views could not be read."""
+
+    go_count: int | None = None
+
+
 class WithdrawProject(Command, frozen=True, kw_only=True, tag="share.withdraw"):
     """Share nothing more of a project. What was shared stays with the team until it is deleted or erased."""
 
@@ -85,23 +94,33 @@ def leave(_command: LeaveTeam, state: DecisionState, _now_us: int) -> Decision:
     return Decision(events=(NewEvent(event=ShareLeft(team=team.team)),), answer=Acknowledged())
 
 
-async def prepare_choice(services: Services, command: ChooseProject, _context: RequestContext) -> None:
-    """Raise `Invalid` for types that there are not, or that are never shared."""
+async def prepare_choice(services: Services, command: ChooseProject, context: RequestContext) -> int | None:
+    """Return how many memories go, None where views cannot be read. Raises `Invalid` for types that there are
+    not, or that are never shared.
+    """
     for name in command.types:
         services[MemoryTypes].check(name)
         if name in NEVER:
             raise Invalid(
                 f"memories of type {name} are never shared", hint=f"nor are {', '.join(sorted(NEVER))}"
             )
+    with suppress(OmegadError):
+        count = partial(go_count, project=command.project, types=command.types)
+        return await services.look(
+            lambda connection, _: count(connection),
+            at_least=max(context.written, context.acknowledged),
+            names=PREVIEWED,
+        )
+    return None
 
 
-def choose(command: ChooseProject, _checked: None, state: DecisionState, _now_us: int) -> Decision:
+def choose(command: ChooseProject, count: int | None, state: DecisionState, _now_us: int) -> Decision:
     """Decide it. Raises `NotFound` where there is no team."""
     _team(state)
     chosen = ShareChosen(
         project=command.project, types=tuple(sorted(set(command.types))), on_probation=command.on_probation
     )
-    return Decision(events=(NewEvent(event=chosen, project=command.project),), answer=Acknowledged())
+    return Decision(events=(NewEvent(event=chosen, project=command.project),), answer=Chosen(go_count=count))
 
 
 def withdraw(command: WithdrawProject, state: DecisionState, _now_us: int) -> Decision:
@@ -125,10 +144,10 @@ METHODS = (
     CommandMethod(params=LeaveTeam, answer=Acknowledged, decide=leave, verb=None),
     CommandMethod(
         params=ChooseProject,
-        answer=Acknowledged,
+        answer=Chosen,
         prepare=prepare_choice,
         decide=choose,
-        verb=Verb(says="{project} is shared from now on", examples=("omegad share choose shop",)),
+        verb=Verb(by="sharing.choose", examples=("omegad share choose shop",)),
     ),
     CommandMethod(
         params=WithdrawProject,

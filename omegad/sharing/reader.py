@@ -35,7 +35,7 @@ from omegad.memory.events import MemoryStored
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.runtime.clock import Clock
-from omegad.runtime.errors import Invalid
+from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
 from omegad.search.candidates import CANDIDATES, Candidates, SearchRequest, put_together
 from omegad.search.pipeline import Matches, QueryMemory, Result, Sources, answers_of, looked_at
@@ -69,8 +69,9 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What was found, as `memory.query` answers.
 
     `degraded` is "keyword" where meaning was not looked at, which `because` explains. `unembedded` counts the
-    candidates without vectors, `unfolded` the facts that the answer does not know of yet. `approximate` says
-    that vectors were found by an index, which may miss some.
+    candidates without vectors, `unfolded` the facts that the answer does not know of yet, `more` the results
+    that are left out because they hardly answer beside the first. `approximate` says that vectors were found
+    by an index, which may miss some.
     """
 
     results: list[Result]
@@ -81,6 +82,7 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     because: str | None
     unembedded: int
     unfolded: int
+    more: int
     approximate: bool
     took_ms: float
 
@@ -143,12 +145,18 @@ class Reader:
         return await self._reading.unfolded()
 
     async def answer(self, query: QueryTeam) -> TeamAnswer:
-        """Catch up, and find the best. Raises `Invalid` for what a post cannot be asked."""
+        """Catch up, and find the best. Raises `Invalid` for what a post cannot be asked, and `NotFound` where
+        nobody in the team is called as is asked for.
+        """
         for name in ("session_id", "as_of", "whose", "widen"):
             if getattr(query, name):
                 raise Invalid(
                     f"{name} cannot be asked of a post", hint="a home that shares with the team knows it"
                 )
+        if query.person is not None and query.person not in (people := await self._reading.people()):
+            raise NotFound(
+                f"nobody in the team is called {query.person}", hint=f"there are {', '.join(people)}"
+            )
         started, now_us = time.perf_counter(), self._clock.now_us()
         unfolded = await self.catch_up()
         question, vector = understood(query.text, now_us), None
@@ -173,6 +181,7 @@ class Reader:
             because=because,
             unembedded=matches.unembedded,
             unfolded=unfolded,
+            more=matches.more,
             approximate=vector is not None and self._reading.is_indexed,
             took_ms=round((time.perf_counter() - started) * 1e3, 3),
         )

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from omegad.log.codec import tag_of
 from omegad.log.event_log import EventLog
+from omegad.log.projection import to_json
 from omegad.memory import owner
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Name
@@ -28,6 +29,8 @@ Handler = Callable[..., Awaitable[object]]
 """Answers a request (its Struct, the call)."""
 
 SHOWN_CHARACTERS = 200
+PREVIEWED = ("memories", owner.VIEW)
+"""The views that say what would go."""
 NAMED = tuple(tag_of(kind) for kind in (ShareJoined, ShareRenewed))
 
 _PREVIEW = f"""
@@ -226,13 +229,7 @@ async def prepare_preview(services: Services, query: PreviewSharing, _context: R
 
 def preview(connection: Connection, query: PreviewSharing, _checked: None, moment: Moment) -> Preview:
     """Read it."""
-    named = {
-        "project": query.project,
-        "characters": SHOWN_CHARACTERS,
-        "never": msgspec.json.encode(sorted(NEVER)).decode(),
-        "types": msgspec.json.encode(query.types).decode(),
-        "limit": query.limit,
-    }
+    named = _named(query.project, query.types) | {"limit": query.limit}
     found = dict[bool, list[Previewed]]()
     for goes in (True, False):
         condition = "stays IS NULL" if goes else "stays IS NOT NULL"
@@ -263,6 +260,22 @@ def preview(connection: Connection, query: PreviewSharing, _checked: None, momen
         position=moment.position,
         stale_by=moment.stale_by,
     )
+
+
+def go_count(connection: Connection, project: str, types: tuple[str, ...]) -> int:
+    """Return how many memories of a project would be shared."""
+    sql = f"SELECT count(*) FROM ({_PREVIEW}) WHERE stays IS NULL"
+    ((count,),) = connection.execute(sql, _named(project, types)).fetchall()
+    return int(count)
+
+
+def _named(project: str, types: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "project": project,
+        "characters": SHOWN_CHARACTERS,
+        "never": to_json(sorted(NEVER)),
+        "types": to_json(types),
+    }
 
 
 def handlers(exchange: Exchange, log: EventLog) -> dict[type[msgspec.Struct], Handler]:
@@ -299,7 +312,7 @@ METHODS = (
     QueryMethod(
         params=PreviewSharing,
         answer=Preview,
-        views=("memories", owner.VIEW),
+        views=PREVIEWED,
         prepare=prepare_preview,
         read=preview,
         verb=Verb(

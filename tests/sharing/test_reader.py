@@ -391,7 +391,6 @@ async def test_filters_leave_what_they_name(posted: Posted) -> None:
                 ({"entity_id": "api"}, {"mem-2"}),
                 ({"event_types": ("lesson_learned", "memory")}, {"mem-4"}),
                 ({"person": "Bob"}, {"mem-4"}),
-                ({"person": "Nobody"}, set()),
                 ({"agent": "claude-code"}, every),
                 ({"agent": "x"}, set()),
                 ({"since": "2025-11-24"}, every),
@@ -407,6 +406,19 @@ async def test_filters_leave_what_they_name(posted: Posted) -> None:
         for wrong in ({"session_id": "s"}, {"widen": True}):
             with pytest.raises(Invalid, match="cannot be asked of a post"):
                 await asked(hers, "retries", **wrong)
+
+
+async def test_what_is_far_less_likely_is_counted_and_shown_where_all_is_asked_for(posted: Posted) -> None:
+    async with asking(posted.member("Ann")) as hers:
+        await hers.post.enrol("ann-1", "desk")
+        told_ = ["the till is kept in the hall at night", *(f"number {n} of the list" for n in range(8))]
+        await tell(hers.post, "ann-1", [stored(f"mem-{n}", text) for n, text in enumerate(told_)])
+        question = "the till is kept in the hall at night"
+        answer = await asked(hers, question)
+        everything = await asked(hers, question, all=True)
+        assert found(answer) == ["mem-0"]
+        assert (answer.more, everything.more) == (len(everything.results) - 1, 0)
+        assert answer.more > 0
 
 
 async def test_an_index_of_many_vectors_misses_nothing_that_a_filter_leaves(
@@ -559,12 +571,14 @@ async def test_the_verb_asks_without_a_home(
         "tea", "--password-file", str(secret), "--person", "Ann", "--mode", "keyword", "--json"
     )
     told_ = msgspec.json.decode(out)
+    assert told_["more"] == 0
     assert {one["memory_id"] for one in told_["results"]} == {"mem-1", "mem-2"}
     assert (code, told_["degraded"], told_["results"][0]["person"]) == (0, None, "Ann")
     for wrong, says in (
         (("tea", "--mode", "odd"), "odd"),
         (("tea", "--team", "elsewhere"), "not a member of the team elsewhere"),
         (("",), "what to look for"),
+        (("tea", "--person", "Nobody"), "nobody in the team is called Nobody"),
     ):
         code, _, err = await run(*wrong, "--password-file", str(secret))
         assert (code != 0, says in err) == (True, True), err

@@ -42,6 +42,11 @@ def query(arguments: Namespace, instance: Instance) -> None:
         ),
         none="nothing found",
     )
+    for one in answer.results:
+        if one.same:
+            print(f"{len(one.same)} more say{'s' if len(one.same) == 1 else ''} the same as {one.memory_id}")
+    if answer.more:
+        print(f"{answer.more} more, far less likely; --all shows them")
     if answer.because:
         warn(f"searched by words alone: {answer.because}")
     if answer.unembedded:
@@ -58,6 +63,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
 def _asked(arguments: Namespace) -> QueryTeam:
     named = {
         "text": required(arguments.text, "what to look for"),
+        "all": arguments.all,
         "event_types": arguments.type or (),
         "tags": arguments.tag or (),
         "entity_id": arguments.entity,

@@ -114,18 +114,19 @@ def _tell_team(answer: Answer, how: str) -> None:
     """Say for whom of a team it is erased."""
     if answer["for_team"]:
         print(
-            f"{_named(answer['for_team'])} {how} erased for the whole team: at its server when this home is in"
-            " touch, and in every other home when that is"
+            f"{_named(answer['for_team'])} {how} erased for the whole team: at its server when this home is"
+            " in touch, and in every other home when that is"
         )
     if answer["here_alone"]:
         warn(
-            f"{_named(answer['here_alone'])} was stored by another person: it {how} erased in this home alone,"
-            " and for everybody where you administer the team"
+            f"{_named(answer['here_alone'])} was stored by another person: it {how} erased in this home"
+            " alone, and for everybody where you administer the team"
         )
     if answer["still_told"]:
         warn(
-            f"the team was told what {_named(answer['still_told'])} said before, and keeps that: erase the whole"
-            " memory (`omegad memory erase ID`), which does so for everybody, and store again what it says now"
+            f"the team was told what {_named(answer['still_told'])} said before, and keeps that: erase the"
+            " whole memory (`omegad memory erase ID`), which does so for everybody, and store again what it"
+            " says now"
         )
 
 

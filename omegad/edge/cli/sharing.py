@@ -222,6 +222,16 @@ def _chosen(one: Answer) -> str:
 
 
 @answered
+def choose(answer: Answer, arguments: Namespace) -> None:
+    """Say that a project is shared, and how much goes by that."""
+    go, project = answer["go_count"], arguments.project
+    how_many = "what it holds" if go is None else f"{quantity(go, 'memory', 'memories')} of what it holds"
+    print(
+        safe(f"{project} is shared from now on, and {how_many}; `omegad share preview {project}` shows which")
+    )
+
+
+@answered
 def preview(answer: Answer, arguments: Namespace) -> None:
     """Show what would go, and what stays."""
     print(

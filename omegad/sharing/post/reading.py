@@ -184,6 +184,13 @@ class Reading:
             ),
         )
 
+    async def people(self) -> list[str]:
+        """Return who is, or was, in the team."""
+        found = await self.post.rows(
+            "SELECT DISTINCT person FROM omegad.members WHERE team = %s ORDER BY person", (self.post.team,)
+        )
+        return [person for (person,) in found]
+
     async def count(self, among: Filter) -> int:
         """Return how many memories pass a filter, up to `HELD_COUNTED_MAX`."""
         sql = "SELECT omegad.count_held(%s, %s::jsonb, %s)"

@@ -140,7 +140,7 @@ def test_what_is_chosen_in_one_home_is_found_in_another_and_proved_there(team: T
     ann.store(TOLD, event_type="decision", project="shop")
     ann.store("The keys are under the mat", event_type="decision", project="home")
     assert "nothing: `omegad share choose PROJECT`" in ann("share", "status").stdout
-    assert "shop is shared from now on" in ann("share", "choose", "shop").stdout
+    assert "shop is shared from now on, and 1 memory of" in ann("share", "choose", "shop").stdout
     waited_for(lambda: TOLD in contents(ben, "PostgreSQL"))
     ann.store("Billing is deployed on Tuesdays", event_type="decision", project="shop")
     waited_for(lambda: "Billing is deployed on Tuesdays" in contents(ben, "deployed on Tuesdays"))
