@@ -48,7 +48,7 @@ heaviest edges first.
 _NODES = f"""
 SELECT m.node_id, substr(m.content, 1, {PREVIEW_CHARACTERS}), m.event_type, m.project, m.created_at, m.status,
   m.on_probation, m.expires_us, {owner.OWNER}
-FROM memories AS m WHERE m.node_id IN (SELECT value FROM json_each(?))
+FROM {owner.OWNED} WHERE m.node_id IN (SELECT value FROM json_each(?))
 """
 _VECTORS = (
     "SELECT embedder_id, vector FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id"
@@ -246,7 +246,7 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
     near.pop(row, None)
     best = sorted(near, key=lambda one: (-near[one], one))[: query.limit]
     found = connection.execute(
-        f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (str(best),)
+        f"SELECT {COLUMNS} FROM {owner.OWNED} WHERE m.id IN (SELECT value FROM json_each(?))", (str(best),)
     )
     by_row = {row[0]: fields(row) for row in found}
     names = [name for name in SimilarMemory.__struct_fields__ if name != "similarity"]

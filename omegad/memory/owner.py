@@ -12,12 +12,13 @@ from omegad.storage.driver import Connection
 VIEW = "owners"
 """The view that knows it."""
 
-_OF = "FROM memory_owners AS w JOIN share_origins AS o USING (origin) WHERE w.memory_id = m.node_id"
-OWNER = (
-    f"(SELECT o.person {_OF}), (SELECT o.machine {_OF}), (SELECT w.agent {_OF}),"
-    f" coalesce((SELECT NOT o.is_here {_OF}), 0)"
+OWNED = (
+    "memories AS m LEFT JOIN memory_owners AS w ON w.memory_id = m.node_id"
+    " LEFT JOIN share_origins AS o ON o.origin = w.origin"
 )
-"""The columns of person, machine and agent, and whether another home stored it, of `memories AS m`."""
+"""`memories AS m`, each with what `OWNER` says of it."""
+OWNER = "o.person, o.machine, iif(o.origin IS NULL, NULL, w.agent), coalesce(NOT o.is_here, 0)"
+"""The columns of person, machine and agent, and whether another home stored it, of `OWNED`."""
 
 _OTHERS = """
 SELECT w.memory_id, o.person, o.machine FROM memory_owners AS w JOIN share_origins AS o USING (origin)

@@ -201,7 +201,7 @@ async def known_types(services: Services, _query: Query, _context: RequestContex
 def get(connection: Connection, query: GetMemory, types: MemoryTypes, moment: Moment) -> MemoryDetail:
     """Read one memory as it stands; raises `NotFound`."""
     row = connection.execute(
-        f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)
+        f"SELECT {COLUMNS} FROM {owner.OWNED} WHERE m.node_id = ?", (query.memory_id,)
     ).fetchone()
     if row is None:
         raise _missing(query.memory_id)
@@ -245,7 +245,7 @@ def list_memories(connection: Connection, query: ListMemories, moment: Moment) -
     """Read one page of memories, newest first."""
     condition, values = where(query, moment.now_us)
     before = query.before(query.cursor)
-    sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
+    sql = f"SELECT {COLUMNS} FROM {owner.OWNED} WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
     page, has_more = page_of(connection.execute(sql, (*values, before, query.limit + 1)), query.limit)
     next_cursor = str(page[-1][0]) if has_more else None
     memories = [Memory(**fields(row) | _standing(connection, row)) for row in page]
@@ -280,7 +280,7 @@ ORDER = (
     " m.created_us DESC, m.id DESC"
 )
 BY_EVIDENCE = f"""
-SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
+SELECT {COLUMNS} FROM {owner.OWNED} WHERE m.id IN (
     SELECT m.id FROM memories AS m WHERE {{condition}}
     {ORDER} LIMIT ?
 )
@@ -317,7 +317,7 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
 
 # Sorted by row first, since the sorter would carry every content along.
 TIMELINE = f"""
-SELECT {COLUMNS} FROM memories AS m
+SELECT {COLUMNS} FROM {owner.OWNED}
 WHERE m.id IN (SELECT m.id FROM memories AS m WHERE {{condition}} AND m.created_us >= ?
   ORDER BY m.created_us DESC, m.id DESC LIMIT ?)
 ORDER BY m.created_us DESC, m.id DESC

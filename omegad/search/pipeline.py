@@ -12,6 +12,7 @@ from omegad.index.filters import Filters
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
+from omegad.memory.owner import OWNED
 from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
@@ -412,7 +413,7 @@ def _results(
     """Read what is answered of the best; the first has the confidence for its score, the others in
     proportion.
     """
-    sql = f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT {COLUMNS} FROM {OWNED} WHERE m.id IN (SELECT value FROM json_each(?))"
     folded = [row for others in same.values() for row in others]
     rows = connection.execute(sql, (str([*(one.id for one in best), *folded]),))
     memories = {row[0]: fields(row) for row in rows}

@@ -20,19 +20,8 @@ from omegad.memory.events import (
 from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard
 from omegad.sharing.state import STANDING, WORDING, Stamped, register
+from omegad.sharing.wording import COLUMNS, Wording, read, worded
 from omegad.storage.driver import Connection
-
-
-class Wording(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the last one said who reworded a memory, or who stored it."""
-
-    content: str
-    tags: tuple[str, ...]
-    priority: int
-    metadata: dict[str, object]
-    referenced_at: int | None
-    source: str | None
-    confidence: float | None
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +40,11 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     rating: int = 0
 
 
+_HAD = ("tags", "priority", "metadata")
+"""What every memory has, and a rewording that does not give it leaves."""
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_ROWS = """
-SELECT node_id, event_type, project, entity_id, created_us, content, tags, priority, metadata,
-  referenced_us, source, confidence, status, superseded_by, rating
+_ROWS = f"""
+SELECT node_id, event_type, project, entity_id, created_us, status, superseded_by, rating, {COLUMNS}
 FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 
@@ -106,31 +96,20 @@ def _stored(fact: Fact, stored: MemoryStored) -> Held:
         project=fact.project,
         entity_id=stored.entity_id,
         created_us=fact.occurred_at,
-        wording=Wording(
-            content=stored.content,
-            tags=tuple(sorted(stored.tags)),
-            priority=stored.priority,
-            metadata=stored.metadata,
-            referenced_at=stored.referenced_at,
-            source=stored.source,
-            confidence=stored.confidence,
-        ),
+        wording=_wording(worded(stored)),
     )
+
+
+def _wording(said: dict[str, Any]) -> Wording:
+    return Wording(**said | {"tags": tuple(sorted(said["tags"]))})
 
 
 def _changed(known: Held, event: Event) -> Held:
     match event:
         case MemoryEdited() as edit:
-            worded = Wording(
-                content=edit.content,
-                tags=known.wording.tags if edit.tags is None else tuple(sorted(edit.tags)),
-                priority=known.wording.priority if edit.priority is None else edit.priority,
-                metadata=known.wording.metadata if edit.metadata is None else edit.metadata,
-                referenced_at=edit.referenced_at,
-                source=edit.source,
-                confidence=edit.confidence,
-            )
-            return msgspec.structs.replace(known, wording=worded)
+            new = worded(edit)
+            kept = {name: getattr(known.wording, name) for name in _HAD if new[name] is None}
+            return msgspec.structs.replace(known, wording=_wording(new | kept))
         case MemorySuperseded(superseded_by=by):
             return msgspec.structs.replace(known, status="superseded", superseded_by=by)
         case MemoryDeleted():
@@ -140,23 +119,14 @@ def _changed(known: Held, event: Event) -> Held:
 
 
 def _row(row: tuple[Any, ...]) -> Held:
-    (memory_id, event_type, project, entity_id, created_us, *worded, status, superseded_by, rating) = row
-    content, tags, priority, metadata, referenced_at, source, confidence = worded
+    memory_id, event_type, project, entity_id, created_us, status, superseded_by, rating, *said = row
     return Held(
         memory_id=memory_id,
         event_type=event_type,
         project=project,
         entity_id=entity_id,
         created_us=created_us,
-        wording=Wording(
-            content=content,
-            tags=tuple(sorted(msgspec.json.decode(tags, type=tuple[str, ...]))),
-            priority=priority,
-            metadata=msgspec.json.decode(metadata),
-            referenced_at=referenced_at,
-            source=source,
-            confidence=confidence,
-        ),
+        wording=_wording(read(tuple(said))),
         status="active" if status == "expired" else status,
         superseded_by=superseded_by if status == "superseded" else None,
         rating=rating,

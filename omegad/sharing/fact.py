@@ -17,7 +17,9 @@ __all__ = ["GENESIS", "Fact", "envelope", "link", "opened", "row_hash", "says_wh
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+class Envelope(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True, gc=False
+):
     """What is hashed of a fact, in this order.
 
     Times are microseconds since 1970, the offset is in minutes. `position` is where the event stands in the
@@ -38,21 +40,9 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     payload_hash: bytes
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A fact as it travels: the fields of its envelope, and its salt and body, which are None once erased."""
+class Fact(Envelope, frozen=True, kw_only=True, array_like=False, gc=False):
+    """A fact as it travels: what its envelope says, and its salt and body, which are None once erased."""
 
-    origin: str
-    seq: int
-    hlc: int
-    event_id: str
-    tag: str
-    subject: str
-    occurred_at: int
-    tz_offset: int
-    project: str | None
-    agent: str | None
-    position: Position
-    payload_hash: bytes
     salt: bytes | None
     body: bytes | None
 

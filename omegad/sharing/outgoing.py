@@ -29,6 +29,7 @@ from omegad.memory.events import (
 )
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.state import Choice
+from omegad.sharing.wording import COLUMNS, Wording, read, worded
 from omegad.storage.driver import Connection
 
 NEVER = frozenset({"checkpoint", "session_summary", "handoff", "reminder", "task_completion"})
@@ -65,29 +66,22 @@ PLAIN = (
 )
 """Those that travel as they are."""
 _ROW = f"""
-SELECT id, node_id, content, content_hash, event_type, entity_id, tags, priority, metadata, referenced_us,
-  source, confidence, redacted, project, status, on_probation, ttl_seconds, created_us,
+SELECT {COLUMNS}, id, node_id, content_hash, event_type, entity_id, redacted, project, status, on_probation,
+  ttl_seconds, created_us,
   {owner.is_elsewhere("node_id")},
   (SELECT coalesce(sum(points), 0) FROM memory_feedback WHERE memory_id = node_id AND memory_feedback.id < ?1)
 FROM memories
 """
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class Said(Wording, frozen=True, kw_only=True):
     """What a memory says now, as the views show it; `position` is that of the event that stored it."""
 
     position: Position
     memory_id: str
-    content: str
     content_key: str
     event_type: str
     entity_id: str | None
-    tags: tuple[str, ...]
-    priority: int
-    metadata: dict[str, object]
-    referenced_at: int | None
-    source: str | None
-    confidence: float | None
     redacted: tuple[str, ...]
     project: str | None
     status: str
@@ -103,18 +97,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
         """Return the event that stores this elsewhere."""
         return MemoryStored(
             memory_id=self.memory_id,
-            content=self.content,
             content_key=self.content_key,
             event_type=self.event_type,
             entity_id=self.entity_id,
-            tags=self.tags,
-            priority=self.priority,
-            metadata=self.metadata,
-            referenced_at=self.referenced_at,
             ttl_seconds=self.ttl_seconds,
-            source=self.source,
-            confidence=self.confidence,
             redacted=self.redacted,
+            **worded(self),
         )
 
     def counted(self) -> MemoryRated | None:
@@ -132,15 +120,9 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
         """Return the event that has it say this elsewhere, whatever it said."""
         return MemoryEdited(
             memory_id=self.memory_id,
-            content=self.content,
             content_key=self.content_key,
             redacted=self.redacted,
-            tags=self.tags,
-            priority=self.priority,
-            metadata=self.metadata,
-            referenced_at=self.referenced_at,
-            source=self.source,
-            confidence=self.confidence,
+            **worded(self),
         )
 
 
@@ -201,12 +183,8 @@ def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Even
 
 def _said(row: tuple[Any, ...]) -> Said:
     known = dict(zip(Said.__struct_fields__, row, strict=True))
-    for name, kind in (
-        ("tags", tuple[str, ...]),
-        ("redacted", tuple[str, ...]),
-        ("metadata", dict[str, object]),
-    ):
-        known[name] = msgspec.json.decode(known[name], type=kind)
+    known |= read(row[: len(Wording.__struct_fields__)])
+    known["redacted"] = msgspec.json.decode(known["redacted"], type=tuple[str, ...])
     for name in ("on_probation", "is_elsewhere"):
         known[name] = bool(known[name])
     return Said(**known)

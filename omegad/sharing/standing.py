@@ -38,11 +38,11 @@ SELECT node_id, event_type, substr(content, 1, :characters), created_at,
        CASE WHEN event_type IN (SELECT value FROM json_each(:never)) THEN 'its type is never shared'
             WHEN :types <> '[]' AND event_type NOT IN (SELECT value FROM json_each(:types))
               THEN 'its type is not chosen'
-            WHEN {owner.is_elsewhere("node_id")} THEN 'another home stored it'
+            WHEN NOT o.is_here THEN 'another home stored it'
             WHEN on_probation THEN 'it is on probation'
        END AS stays,
        {owner.OWNER}
-FROM memories AS m WHERE project = :project AND status = 'active'
+FROM {owner.OWNED} WHERE project = :project AND status = 'active'
 """
 
 

@@ -47,6 +47,7 @@ from omegad.sharing.post.leaving import leave
 from omegad.sharing.post.post import NO_HEAD, Head, Post
 from omegad.sharing.post.reading import HeldAtPost, Reading
 from omegad.sharing.reader import Model, QueryTeam, Reader, TeamAnswer
+from omegad.sharing.wording import Wording
 from tests.sharing.posts import DEADLINES, HLC, TEAM, Posted
 
 TYPES = MemoryTypes({})
@@ -139,7 +140,7 @@ def as_held(one: HeldAtPost) -> agreement.Held:
         project=one.project,
         entity_id=one.entity_id,
         created_us=one.created_us,
-        wording=agreement.Wording(
+        wording=Wording(
             content=one.content,
             tags=tuple(one.tags),
             priority=one.priority,
@@ -261,7 +262,7 @@ def _said(fact: Fact) -> Event | Erased:
     return event
 
 
-def _without_nul(wording: agreement.Wording) -> agreement.Wording:
+def _without_nul(wording: Wording) -> Wording:
     return msgspec.structs.replace(
         wording,
         content=wording.content.replace("\0", ""),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from omegad.memory import owner
 from omegad.runtime.config import Config, Paths
 from tests.builders import FakeClock, Served, edited, served
 from tests.sharing.foreign import ForeignHome, join
@@ -36,6 +37,14 @@ async def team(it: Served) -> tuple[str, str, ForeignHome]:
     grace = ForeignHome(it)
     await grace.stores("mem-of-grace", RETRY, event_type="decision")
     return own, "mem-of-grace", grace
+
+
+async def test_who_said_each_of_a_list_is_looked_up_once(paths: Paths, clock: FakeClock) -> None:
+    sql = f"EXPLAIN QUERY PLAN SELECT {owner.OWNER} FROM {owner.OWNED} ORDER BY m.id DESC"
+    async with served(paths, clock, KEYWORDS) as it:
+        plan = await it.daemon.services.views.read(lambda views: views.execute(sql).fetchall())
+    steps = [step for *_, step in plan]
+    assert [step.split()[1] for step in steps] == ["m", "w", "o"], steps
 
 
 async def test_who_said_a_memory_is_told_wherever_it_is_shown(paths: Paths, clock: FakeClock) -> None:
