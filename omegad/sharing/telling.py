@@ -20,7 +20,7 @@ from omegad.sharing import outgoing
 from omegad.sharing.events import ShareChosen
 from omegad.sharing.fact import Fact
 from omegad.sharing.outgoing import AGENT, Said, facts_of, held, may_go, says
-from omegad.sharing.post.errors import Forked, StoredByAnother
+from omegad.sharing.post.errors import AheadOfClock, Forked, StoredByAnother
 from omegad.sharing.post.post import Head, Post
 from omegad.sharing.state import Choice, Known, Team, known, new_origin, owned
 from omegad.sharing.told import NoteTold, RenewOrigin, note_told, renew
@@ -189,6 +189,14 @@ class Telling:
                 head = await post.push(team.origin, numbered, head)
             except Forked:
                 raise Unavailable("another home told something under this one's name") from None
+            except AheadOfClock:
+                if len(part) == 1:
+                    raise
+                left = [
+                    part[: len(part) // 2],
+                    part[len(part) // 2 :],
+                    *left,
+                ]  # what came before need not wait
             except StoredByAnother as error:
                 # It is erased here alone then, and must keep nobody from hearing of the rest
                 if len(part) == 1:

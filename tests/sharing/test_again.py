@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from omegad.catalog.events import CODEC
 from omegad.memory.events import MemoryStored
 from omegad.sharing.post import administration
+from omegad.sharing.post.errors import AheadOfClock
 from omegad.sharing.post.leaving import leave
 from tests.builders import stored
 from tests.sharing.homes import Home
@@ -143,6 +146,26 @@ async def test_who_erases_is_told_for_whom_and_what_the_team_keeps(posted: Poste
         assert (answer["for_team"], answer["here_alone"]) == ([held_once], [])
         answer = await ada.call("memory.erase", memory_id=of_grace)
         assert (answer["for_team"], answer["here_alone"]) == ([], [of_grace])
+
+
+async def test_what_was_said_before_a_clock_ran_ahead_is_told_and_the_rest_waits(
+    posted: Posted, tmp_path: Path
+) -> None:
+    async with opened(posted, tmp_path, "Ada", "Grace") as (ada, grace):
+        before = await store(ada, "said while the clock was right")
+        ada._clock._by_us = 3 * 24 * 3_600 * 1_000_000
+        ahead = await store(ada, "said while the clock was three days ahead")
+        ada._clock._by_us = 0
+        after = await store(ada, "said after it was set right")
+        of_grace = await store(grace, "exports are written as Parquet files")
+        await grace.meet()
+        with pytest.raises(AheadOfClock, match=r"stamped [23]\.\d days ahead") as caught:
+            await ada.meet()
+        assert "told by itself when that time has come" in caught.value.hint
+        await grace.meet()
+        assert {*await held(ada)} == {before, ahead, after, of_grace}
+        assert {*await held(grace)} == {before, of_grace}
+        assert (await ada.call("share.status"))["waiting"] >= 2
 
 
 async def test_an_erasure_is_heard_though_its_home_left_with_its_words(

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from omegad.runtime.errors import OmegadError
+from omegad.runtime.steadiness import in_words
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.errors import (
     AheadOfClock,
@@ -61,7 +62,7 @@ _STATES: dict[str, tuple[type[OmegadError], str]] = {
     "OM001": (NotAMember, ""),
     "OM002": (NotYours, "this name at the post belongs to another login, or nobody has taken it: {detail}"),
     "OM003": (TooLarge, ""),
-    "OM004": (AheadOfClock, "the time of what is shared is {detail} ms ahead of the post's clock"),
+    "OM004": (AheadOfClock, "what is to be told is stamped {ahead} ahead of the server's clock"),
     "OM005": (Forked, ""),
     "OM006": (StoredByAnother, "somebody else stored what is to be erased for everyone: {detail}"),
     "OM007": (TooLarge, "this login has 1,000 homes at the post, which is all that it may have"),
@@ -114,7 +115,9 @@ def asking(address: Address) -> Iterator[None]:
         said = _without_password(error, address)
         if error.sqlstate in _STATES:
             kind, words = _STATES[error.sqlstate]
-            told = words.format(detail=error.diag.message_detail, constraint=error.diag.constraint_name)
+            detail = error.diag.message_detail or ""
+            ahead = in_words(int(detail) * 1_000) if detail.isdigit() else detail
+            told = words.format(detail=detail, ahead=ahead, constraint=error.diag.constraint_name)
             raise kind(told) from None
         if error.sqlstate is None and isinstance(error, InterfaceError | OperationalError):
             raise PostLost(f"the connection to the post at {address.place} ended: {said}") from None

@@ -104,7 +104,10 @@ class Forked(Refused):
 class AheadOfClock(Refused):
     """What this home wants to share is stamped with a time that has not come yet."""
 
-    hint = "set this machine's clock; what was stamped waits until that time has come"
+    hint = (
+        "if this machine's clock is ahead, set it right. What it stamped, and what follows, is told by itself"
+        " when that time has come; until then what others say is received, and all else goes on as ever"
+    )
 
 
 class NotYours(Refused):
