@@ -175,6 +175,46 @@ BEGIN
 END
 $$;
 
+-- As before, but that what is asked for is read once, and not for each memory that is looked at.
+CREATE OR REPLACE FUNCTION omegad.count_words(_team integer, _filter jsonb, _asked text[], _most integer, _few integer)
+RETURNS TABLE (nth bigint, known bigint, inside bigint, numbers bigint[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY EXECUTE format(
+        'WITH given AS MATERIALIZED (
+            SELECT to_tsquery(''omegad.words'', asked) AS query, nth FROM unnest($1) WITH ORDINALITY AS all_of (asked, nth)
+        )
+        SELECT nth, count(*), count(*) FILTER (WHERE within),
+            CASE WHEN count(*) <= %s THEN array_agg(number) FILTER (WHERE within) END
+        FROM given CROSS JOIN LATERAL (
+            SELECT number, %s AS within FROM omegad.held
+            WHERE %s AND words @@ query LIMIT %s
+        ) AS found GROUP BY nth',
+        _few, omegad.scope(_team, _filter),
+        omegad.scope(_team, jsonb_strip_nulls(jsonb_build_object('now', _filter -> 'now'))), _most
+    ) USING _asked;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION omegad.best_by_words(
+    _team integer, _filter jsonb, _chosen text, _terms text[], _rarity double precision[], _limit integer
+) RETURNS SETOF bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY EXECUTE format(
+        'WITH given AS MATERIALIZED (
+            SELECT to_tsquery(''omegad.words'', term) AS query, rarity FROM unnest($2, $3) AS all_of (term, rarity)
+        )
+        SELECT number FROM omegad.held CROSS JOIN LATERAL (
+            SELECT sum(rarity * (1 + ts_rank(words, query))) AS weight
+            FROM given WHERE words @@ query
+        ) AS weighed
+        WHERE %s AND words @@ to_tsquery(''omegad.words'', $1) ORDER BY weight DESC NULLS LAST, number LIMIT %s',
+        omegad.scope(_team, _filter), _limit
+    ) USING _chosen, _terms, _rarity;
+END
+$$;
+
 DELETE FROM omegad.folded;  -- all is folded anew, by who asks next
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA omegad FROM PUBLIC;
