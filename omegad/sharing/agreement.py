@@ -101,7 +101,8 @@ def _stored(fact: Fact, stored: MemoryStored) -> Held:
 
 
 def _wording(said: dict[str, Any]) -> Wording:
-    return Wording(**said | {"tags": tuple(sorted(said["tags"]))})
+    said["tags"] = tuple(sorted(said["tags"]))
+    return Wording(**said)
 
 
 def _changed(known: Held, event: Event) -> Held:
