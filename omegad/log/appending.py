@@ -155,7 +155,6 @@ class _Append:
         self._connection = connection
         self._appender = appender
         self._vocabulary = appender.vocabulary
-        self._state = appender.vocabulary.state(connection)
         self._tz_offset = appender.clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
@@ -174,7 +173,8 @@ class _Append:
             if proposal.request and (first := answered(self._connection, proposal.request)):
                 return first
             now_us = self._appender.clock.now_us()
-            decision = proposal.decide(self._state, now_us)
+            # Anew for each, since it may remember what it has read, and the one before has written
+            decision = proposal.decide(self._vocabulary.state(self._connection), now_us)
             bodies = [self._encoded(number, new) for number, new in enumerate(decision.events)]
             if decision.erasure:
                 erasure.check_seen(
