@@ -50,7 +50,7 @@ from tests.builders import (
     until,
     vector_of,
 )
-from tests.embedding.fakes import put_many
+from tests.embedding.fakes import get_many, put_many
 from tests.log.test_sanitise import an_event
 
 CODE = "4711 0815"
@@ -228,7 +228,7 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(
     async with served(paths, clock) as it:
         await until(lambda: traces(paths.home, again, refused, alike=said) == {})
         assert traces(paths.home, said)
-        assert await it.daemon.vector_sweep._cache.get_many(EMBEDDER, [text_hash(said)])
+        assert await get_many(it.daemon.vector_sweep._cache, EMBEDDER, [text_hash(said)])
         await put_many(it.daemon.vector_sweep._cache, EMBEDDER, {text_hash(again): vector_of(again)})
         await it.caller.call("memory.erase", memory_id=memory_id)
         assert traces(paths.home, said, again, refused) == {}
