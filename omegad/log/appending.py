@@ -198,9 +198,11 @@ class _Append:
         self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int
     ) -> Outcome:
         first = self.head.position + 1
+        recorded = list[RecordedEvent]()
         for number, (new, body) in enumerate(bodies):
             bulk_gives_way(number)
-            self._add(proposal, new, body, now_us)
+            recorded.append(self._add(proposal, new, body, now_us))
+        self._vocabulary.inline.fold(self._connection, *recorded)
         if erased := decision.erasure:
             # What remains stands in place of payloads, and what that says in place of what the inline
             # projections show.
@@ -220,7 +222,7 @@ class _Append:
             self._appender.requests.remember(self._connection, proposal.request, first, outcome)
         return outcome
 
-    def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
+    def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> RecordedEvent:
         position = self.head.position + 1
         # The order of the log stands when the clock is set back; what happened, and how long it holds, goes
         # by the clock as it is.
@@ -253,13 +255,13 @@ class _Append:
         self._rows.append((*envelope, link))
         self._payloads.append((position, salt, body.decode()))
         recorded = RecordedEvent(*envelope[:13], chain=link, event=new.event)
-        self._vocabulary.inline.fold(self._connection, recorded)
         if isinstance(new.event, PayloadErased):
             self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
         if isinstance(new.event, ClockMended):
             mending.note(self._connection, position, new.event)
         self.head = Head(position, link, recorded_at, max(self.head.hlc, stamp.hlc))
         self.events.append((recorded, len(body)))
+        return recorded
 
     def _here(self, proposal: Proposal, now_us: int) -> Stamp:
         return Stamp(
