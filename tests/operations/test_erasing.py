@@ -15,7 +15,7 @@ import pytest
 from omegad.catalog.events import CODEC
 from omegad.edge.transfer import log_file
 from omegad.embedding import cache
-from omegad.embedding.cache import text_hash
+from omegad.embedding.cache import FileLookup, text_hash
 from omegad.log import erasure
 from omegad.log.decision import Cursor
 from omegad.log.erasure import PayloadErased
@@ -233,6 +233,23 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(
         await it.caller.call("memory.erase", memory_id=memory_id)
         assert traces(paths.home, said, again, refused) == {}
         await check(it)
+
+
+@pytest.mark.usefixtures("model")
+async def test_what_was_stored_just_now_is_in_the_file_for_a_process_beside_and_for_whoever_comes_after(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.operations.vector_sweep.GATHER_S", 60.0)
+    first, second = "the cellar is dry and has shelves", "the attic is full of wasps"
+    with FileLookup(paths.embeddings) as cached:
+        async with served(paths, clock) as it:
+            await store(it, first)
+            assert cached.find(EMBEDDER, text_hash(first)) is None
+            await it.daemon.services.prove_log(lambda *_: None)
+            assert cached.find(EMBEDDER, text_hash(first))
+            await store(it, second)
+            assert cached.find(EMBEDDER, text_hash(second)) is None
+        assert cached.find(EMBEDDER, text_hash(second))
 
 
 @pytest.mark.usefixtures("model")
