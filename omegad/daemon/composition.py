@@ -156,7 +156,6 @@ async def composed(
         await log.key_imports(key.named)
         key_names(key.of)
         vector_sweep = VectorSweep(log, vectors)
-        # Which read the file of the vectors
         beside = Workers((*LOG_WORKER, str(paths.embeddings)), ready=vector_sweep.write)
         views = await stack.enter_async_context(
             current.opened(
