@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from omegad.catalog.events import CODEC
 from omegad.catalog.methods import ALL, SERVED
 from omegad.catalog.service import Service
 from omegad.embedding import cache
-from omegad.embedding.cache import VectorLookup
 from omegad.embedding.catalogue import E5_SMALL
 from omegad.embedding.embedder import Embedder
 from omegad.index.served import RecentVectors, ServedIndex
@@ -145,7 +144,6 @@ async def composed(
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
-        lookup = stack.enter_context(closing(VectorLookup(vectors)))
         files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
         limits = ReadLimits(
@@ -157,13 +155,14 @@ async def composed(
         key = digests.opened(paths.digest_key)
         await log.key_imports(key.named)
         key_names(key.of)
-        beside = Workers((*LOG_WORKER, str(paths.embeddings)))
+        vector_sweep = VectorSweep(log, vectors)
+        beside = Workers((*LOG_WORKER, str(paths.embeddings)), ready=vector_sweep.write)
         views = await stack.enter_async_context(
             current.opened(
                 paths.home,
                 log,
                 projections.ALL,
-                lambda wanted: lookup.find(*wanted),
+                lambda wanted: vectors.lookup.find(*wanted),
                 Reading(settings.readers, limits),
                 workers=beside,
             )
@@ -209,12 +208,17 @@ async def composed(
             compare_state=partial(beside.done, Comparison(paths.log), tuple[str, ...]),
             prove_log=partial(beside.done, Proof(paths.log), LogReport),
         )
-        yield _compose(services, paths, settings, vectors)
+        yield _compose(services, paths, settings, vectors, vector_sweep)
 
 
-def _compose(services: DaemonServices, paths: Paths, settings: Config, vectors: cache.VectorCache) -> Daemon:
+def _compose(
+    services: DaemonServices,
+    paths: Paths,
+    settings: Config,
+    vectors: cache.VectorCache,
+    vector_sweep: VectorSweep,
+) -> Daemon:
     stopping = anyio.Event()
-    vector_sweep = VectorSweep(services.log, vectors)
     paused_views = PausedViews(services.views, projections.ALL)
     erasing = Erasing(services, paths.home, vectors, vector_sweep, paused_views)
     back = PastReader(services)

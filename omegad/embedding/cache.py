@@ -4,8 +4,8 @@ Only a cache: whatever is wrong with the file, its loss costs computing time, so
 mended. A hash and a vector tell much of their text, so what is computed for a decision stays in memory until
 an event names it, and only then goes into the file.
 
-The threads that write views look vectors up without leaving those threads, and take turns at one connection,
-since threads come and go with each file that is built.
+The threads that embed texts and write views look vectors up without leaving those threads, and take turns at
+one connection, since threads come and go with each file that is built.
 """
 
 import hashlib
@@ -38,10 +38,6 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (text_hash, embedder_id)
 ) STRICT
 """
-GET = (
-    "SELECT text_hash, vector FROM vectors WHERE embedder_id = ? AND text_hash IN (SELECT value FROM"
-    " json_each(?))"
-)
 PUT = "INSERT OR REPLACE INTO vectors (embedder_id, text_hash, vector) VALUES (?, ?, ?)"
 FORGET = "DELETE FROM vectors WHERE text_hash IN (SELECT value FROM json_each(?))"
 PAGE = "SELECT rowid, text_hash FROM vectors WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
@@ -71,8 +67,7 @@ def text_hash(text: str) -> str:
 
 
 class VectorCache:
-    """Get and put vectors, `VECTOR_BYTES` of little-endian float32 each. Use `opened`, which opens and closes
-    it.
+    """Keeps vectors, `VECTOR_BYTES` of little-endian float32 each. Use `opened`, which opens and closes it.
 
     Storage that fails is logged and behaves like an empty cache, since there is always the model to ask. A
     file that is damaged is set aside, and one that was moved away is left to whoever moved it; a fresh one
@@ -88,6 +83,7 @@ class VectorCache:
         """
         self._named: set[Key] = set()
         """Those of them that an event names."""
+        self.lookup = VectorLookup(self)
         self._use(database)
         self._replacing = anyio.Lock()
 
@@ -96,26 +92,6 @@ class VectorCache:
         self._file = identity(self.path)
         self._damage: StorageCorrupt | None = None
         self._checkpointer = Checkpointer(self.path, CHECKPOINT_CHANGES)
-
-    async def get_many(self, embedder_id: str, hashes: Iterable[str]) -> dict[str, bytes]:
-        """Return, by text hash, those vectors that are there."""
-        asked = list(hashes)
-        wanted = msgspec.json.encode(asked).decode()
-        known = {
-            digest: self.unwritten[embedder_id, digest]
-            for digest in asked
-            if (embedder_id, digest) in self.unwritten
-        }
-
-        def read(connection: Connection) -> dict[str, bytes]:
-            rows = connection.execute(GET, (embedder_id, wanted)).fetchall()
-            return {digest: vector for digest, vector in rows if len(vector) == VECTOR_BYTES}
-
-        try:
-            return await self._run(read) | known
-        except Unavailable as error:
-            log.warning("embedding.cache_unreadable", error=str(error))
-            return known
 
     def hold(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors, given by text hash, in memory, `UNWRITTEN_MAX` at most; `keep` has them written."""
@@ -230,6 +206,7 @@ class VectorCache:
 
     async def close(self) -> None:
         """Fold the write-ahead log into the file and close it."""
+        self.lookup.close()
         with suppress(Unavailable):
             await self._database.run(self._checkpointer.truncate)
         await self._database.close()
@@ -355,7 +332,7 @@ class FileLookup:
                 self.close()
                 self._failed(file, error)
                 return None
-        return row[0] if row else None
+        return row[0] if row and len(row[0]) == VECTOR_BYTES else None
 
     def close(self) -> None:
         """Close the connection, which no thread may be using."""

@@ -7,6 +7,7 @@ network.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -130,7 +131,10 @@ class Embedder:
         Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or
         `ShuttingDown`; the first two at once where that is known beforehand.
         """
-        return await self._compute(canonical(self._require().query_prefix + text), urgency)
+        job = Job(canonical(self._require().query_prefix + text))
+        if refusal := self._breaker.refusal():
+            raise refusal
+        return await self._settled(job, urgency)
 
     def begin_query(self, text: str) -> Job | None:
         """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or
@@ -147,12 +151,11 @@ class Embedder:
 
         It is written to the cache's file once an event names it.
         """
-        embedder_id = self._require().embedder_id
-        digest = text_hash(text)
-        known = await self._cache.get_many(embedder_id, [digest])
-        if digest in known:
-            return known[digest]
-        vector = await self._compute(canonical(text), urgency)
+        embedder_id, digest = self._require().embedder_id, text_hash(text)
+        if held := self._cache.unwritten.get((embedder_id, digest)):
+            return held
+        known = partial(self._cache.lookup.find, embedder_id, digest)
+        vector = await self._settled(Job(canonical(text), known), urgency)
         self._cache.hold(embedder_id, {digest: vector})
         return vector
 
@@ -183,12 +186,9 @@ class Embedder:
             while job_left := self._queue.pop():
                 job_left.finish(ShuttingDown())
 
-    async def _compute(self, text: str, urgency: Urgency) -> bytes:
+    async def _settled(self, job: Job, urgency: Urgency) -> bytes:
         if self._closed:
             raise ShuttingDown
-        if refusal := self._breaker.refusal():
-            raise refusal
-        job = Job(text)
         with self._queue.waiting(job, urgency):
             return await job.result()
 
@@ -203,7 +203,7 @@ class Embedder:
 
     def _settle(self, job: Job) -> bytes | OmegadError:
         """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""
-        outcome = self._attempt(job.text)
+        outcome = job.known() or self._attempt(job.text)
         job.settle(outcome)
         return outcome
 

@@ -3,7 +3,7 @@ passed over for ever.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from enum import IntEnum
@@ -32,9 +32,12 @@ PASSED_OVER_MAX = {Urgency.HOOK: 0, Urgency.QUERY: 4, Urgency.STORE: 4, Urgency.
 class Job:
     """A text, and in the end its vector or the reason why there is none."""
 
-    def __init__(self, text: str) -> None:
-        """Take the text exactly as the model shall read it."""
+    def __init__(self, text: str, known: Callable[[], bytes | None] = lambda: None) -> None:
+        """Take the text exactly as the model shall read it, and what returns its vector where it was computed
+        before; that is asked on the thread that embeds.
+        """
         self.text = text
+        self.known = known
         self._done = anyio.Event()
         self._outcome = Future[bytes]()
 

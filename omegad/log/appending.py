@@ -155,7 +155,6 @@ class _Append:
         self._connection = connection
         self._appender = appender
         self._vocabulary = appender.vocabulary
-        self._state = appender.vocabulary.state(connection)
         self._tz_offset = appender.clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
@@ -174,7 +173,8 @@ class _Append:
             if proposal.request and (first := answered(self._connection, proposal.request)):
                 return first
             now_us = self._appender.clock.now_us()
-            decision = proposal.decide(self._state, now_us)
+            # Anew for each, since it may remember what it has read, and the one before has written
+            decision = proposal.decide(self._vocabulary.state(self._connection), now_us)
             bodies = [self._encoded(number, new) for number, new in enumerate(decision.events)]
             if decision.erasure:
                 erasure.check_seen(
@@ -198,9 +198,11 @@ class _Append:
         self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int
     ) -> Outcome:
         first = self.head.position + 1
+        recorded = list[RecordedEvent]()
         for number, (new, body) in enumerate(bodies):
             bulk_gives_way(number)
-            self._add(proposal, new, body, now_us)
+            recorded.append(self._add(proposal, new, body, now_us))
+        self._vocabulary.inline.fold(self._connection, *recorded)
         if erased := decision.erasure:
             # What remains stands in place of payloads, and what that says in place of what the inline
             # projections show.
@@ -220,7 +222,7 @@ class _Append:
             self._appender.requests.remember(self._connection, proposal.request, first, outcome)
         return outcome
 
-    def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
+    def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> RecordedEvent:
         position = self.head.position + 1
         # The order of the log stands when the clock is set back; what happened, and how long it holds, goes
         # by the clock as it is.
@@ -253,13 +255,13 @@ class _Append:
         self._rows.append((*envelope, link))
         self._payloads.append((position, salt, body.decode()))
         recorded = RecordedEvent(*envelope[:13], chain=link, event=new.event)
-        self._vocabulary.inline.fold(self._connection, recorded)
         if isinstance(new.event, PayloadErased):
             self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
         if isinstance(new.event, ClockMended):
             mending.note(self._connection, position, new.event)
         self.head = Head(position, link, recorded_at, max(self.head.hlc, stamp.hlc))
         self.events.append((recorded, len(body)))
+        return recorded
 
     def _here(self, proposal: Proposal, now_us: int) -> Stamp:
         return Stamp(

@@ -39,9 +39,10 @@ TablesT = TypeVar("TablesT", bound=Tables)
 
 
 class DecisionState:
-    """What a decision is made on, including what earlier proposals of the same transaction wrote: by noun.
+    """What one decision is made on, including what earlier proposals of the same transaction wrote: by noun.
 
-    `state[Memories]` is the reader of the memories' tables, made at the first use.
+    `state[Memories]` is the reader of the memories' tables, made at the first use. It may remember what it
+    has read, since nothing is written before the decision is made.
     """
 
     def __init__(self, connection: Connection) -> None:

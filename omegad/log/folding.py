@@ -169,15 +169,16 @@ class Fold:
                 continue
             for sql, values in projection.project(recorded):
                 if sql != run:
-                    _flush(connection, run, rows)
+                    flush(connection, run, rows)
                     run, rows, needs_binding = sql, [], Embedding in map(type, values)
                 bound = self.bound(connection, projection, recorded, values) if needs_binding else values
                 if bound is not None:
                     rows.append(bound)
-        _flush(connection, run, rows)
+        flush(connection, run, rows)
 
 
-def _flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+def flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    """Run a statement with each of the *rows* of values."""
     if len(rows) == 1:  # as most are where the log is followed closely
         connection.execute(sql, rows[0])
     elif rows:

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -392,8 +391,9 @@ class Tail:
         """Return up to *limit* events after a position, or nothing where the next one is not kept here."""
         if not self._events or self._events[0][0].position > position + 1:
             return []
-        skip = position + 1 - self._events[0][0].position
-        return [recorded for recorded, _ in islice(self._events, skip, skip + limit)]
+        left = len(self._events) - (position + 1 - self._events[0][0].position)
+        # By their places from the end, where those who follow are
+        return [self._events[-place][0] for place in range(left, max(0, left - limit), -1)]
 
     def clear(self) -> None:
         """Forget everything."""

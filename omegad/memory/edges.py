@@ -173,7 +173,7 @@ def settle(command: SettleConflict, state: DecisionState, now_us: int) -> Decisi
     if command.memory_id == command.target_id:
         raise Refused("a memory cannot contradict itself")
     memory, target = known(state, command.memory_id), known(state, command.target_id)
-    said = state[Memories].conflict(memory.memory_id, target.memory_id)
+    said = state[Memories].conflicts(memory.memory_id, [target.memory_id]).get(target.memory_id)
     follows = [msgspec.structs.replace(new, follows=True) for new in _comes_of(command, said, state, now_us)]
     if said == command.verdict and not follows:
         return Decision(answer=Acknowledged())

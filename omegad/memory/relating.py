@@ -200,15 +200,15 @@ def effects(
         and (other := state[Memories].get(n.memory_id))
         and other.said_at <= said_at
     ]
-    conflicts = {n.memory_id: state[Memories].conflict(memory_id, n.memory_id) for n in before}
-    before = [n for n in before if conflicts[n.memory_id] != "compatible"]
+    conflicts = state[Memories].conflicts(memory_id, [n.memory_id for n in before])
+    before = [n for n in before if conflicts.get(n.memory_id) != "compatible"]
     denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
     events = [NewEvent(event=fact) for fact in denied]
     for other in replaced.values():
         fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason="asked for")
         events.append(NewEvent(event=fact, project=other.project))
     left = [n for n in before if n.memory_id not in replaced]
-    asked = _offered([n for n in left if is_asked and n.is_doubtful and conflicts[n.memory_id] is None])[:1]
+    asked = _offered([n for n in left if is_asked and n.is_doubtful and n.memory_id not in conflicts])[:1]
     events += [
         NewEvent(event=ConflictOffered(memory_id=memory_id, target_id=one.memory_id, similarity=one.cosine))
         for one in asked

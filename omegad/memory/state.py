@@ -1,6 +1,6 @@
 """What decisions know of each memory, and by which models it was embedded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,7 +10,7 @@ from omegad.index.active import is_active
 from omegad.log.decision import DecisionState, Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.log.projection import Statement
+from omegad.log.projection import Statement, to_json
 from omegad.memory.events import (
     ConflictOffered,
     ConflictSettled,
@@ -35,6 +35,7 @@ from omegad.memory.events import (
 from omegad.requests.command import Name
 from omegad.requests.method import Services
 from omegad.runtime.errors import NotFound, Refused
+from omegad.storage.driver import Connection
 
 MemoryId = Annotated[Name, Meta(description="the memory's id")]
 
@@ -128,6 +129,14 @@ UPDATE state_memories SET state = 'active', changed_at = ?1, denied_by = NULL,
 _SET_RIGHT = """
 UPDATE state_memories SET said_at = max(?1, said_at - ?2), expires_at = max(?1,
   said_at - ?2) + ttl_seconds * 1000000 WHERE said_at > ?3
+"""
+
+_CONFLICTS = """
+SELECT target_id, coalesce(verdict, 'offered'), verdict IS NOT NULL FROM state_conflicts
+WHERE memory_id = ?1 AND target_id IN (SELECT value FROM json_each(?2))
+UNION ALL
+SELECT memory_id, coalesce(verdict, 'offered'), verdict IS NOT NULL FROM state_conflicts
+WHERE target_id = ?1 AND memory_id IN (SELECT value FROM json_each(?2)) ORDER BY 3
 """
 
 
@@ -253,13 +262,25 @@ class MemoryState(msgspec.Struct, frozen=True):
 
 
 class Memories(Tables):
-    """Reads the tables."""
+    """Reads the tables. A memory is read once."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._read: dict[str, MemoryState | None] = {}
 
     def get(self, memory_id: str) -> MemoryState | None:
         """Return what is known of a memory, None where the id was never stored."""
-        sql = "SELECT * FROM state_memories WHERE memory_id = ?"
-        row = self._connection.execute(sql, (memory_id,)).fetchone()
-        return None if row is None else _state_of(row)
+        if memory_id not in self._read:
+            sql = "SELECT * FROM state_memories WHERE memory_id = ?"
+            row = self._connection.execute(sql, (memory_id,)).fetchone()
+            self._read[memory_id] = None if row is None else _state_of(row)
+        return self._read[memory_id]
+
+    def look_up(self, memory_ids: Sequence[str]) -> None:
+        """Read memories that `get` will be asked for, all at once: ten of them in the time of three."""
+        sql = "SELECT * FROM state_memories WHERE memory_id IN (SELECT value FROM json_each(?))"
+        rows = self._connection.execute(sql, (to_json(memory_ids),))
+        self._read |= dict.fromkeys(memory_ids) | {row[0]: _state_of(row) for row in rows}
 
     def is_elsewhere(self, memory: MemoryState) -> bool:
         """Say whether another home stored a memory, which then is for that one to put in order."""
@@ -279,16 +300,12 @@ class Memories(Tables):
         )
         return [_state_of(row) for row in rows]
 
-    def conflict(self, one: str, other: str) -> Verdict | Literal["offered"] | None:
-        """Return what somebody said that two memories are to each other, "offered" where nobody has answered
-        that yet; None where nobody was asked.
+    def conflicts(self, memory_id: str, others: Sequence[str]) -> dict[str, Verdict | Literal["offered"]]:
+        """Return what somebody said that a memory and others are to each other, by the other, "offered" where
+        nobody has answered that yet; those of which nobody was asked are left out.
         """
-        row = self._connection.execute(
-            "SELECT coalesce(verdict, 'offered') FROM state_conflicts WHERE memory_id IN (?1, ?2) AND"
-            " target_id IN (?1, ?2) ORDER BY verdict IS NULL LIMIT 1",
-            (one, other),
-        ).fetchone()
-        return None if row is None else row[0]
+        rows = self._connection.execute(_CONFLICTS, (memory_id, to_json(others))) if others else ()
+        return {other: said for other, said, _ in rows}
 
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""

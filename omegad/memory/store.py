@@ -295,6 +295,7 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
     Raises `Outdated` where some are not or others may have come, unless it is the last try.
     """
     memories, read_position = state[Memories], prepared.read_position
+    memories.look_up([neighbour.memory_id for neighbour in prepared.neighbours])
     current = tuple(
         neighbour
         for neighbour in prepared.neighbours

@@ -61,7 +61,8 @@ class Driver:
         """Return the position that all projections named have reached; without names, all that have not
         failed.
         """
-        found = [self.checkpoints[name] for name in names] or list(self._healthy().values())
+        checkpoints = self.checkpoints
+        found = [checkpoints[name] for name in names] or list(self._healthy().values())
         return min((checkpoint.position for checkpoint in found), default=0)
 
     async def run(self) -> None:

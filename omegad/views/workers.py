@@ -4,11 +4,12 @@ it.
 It ends by itself with the daemon, whose end of its standard input closes then.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import anyio.lowlevel
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
@@ -65,9 +66,12 @@ def read(work: str) -> Work:
 
 @dataclass(frozen=True)
 class Workers:
-    """What goes through the whole log beside those who ask something: processes that *command* starts."""
+    """What goes through the whole log beside those who ask something: processes that *command* starts, once
+    *ready* has returned.
+    """
 
     command: Sequence[str]
+    ready: Callable[[], Awaitable[None]] = field(default=anyio.lowlevel.checkpoint, kw_only=True)
 
     async def done(self, work: Work, answer: type[T], tell: Progress) -> T:
         """Do *work*, and return what comes of it, which is of the type *answer*. Whoever is cancelled has
@@ -75,6 +79,7 @@ class Workers:
         """
         arguments = [*self.command, msgspec.json.encode(work, enc_hook=str).decode()]
         last = Said()
+        await self.ready()
         try:
             async with child.started(arguments, LINE_BYTES_MAX) as running:
                 while (line := await running.output.readline()).endswith(b"\n"):

@@ -41,7 +41,7 @@ from omegad.runtime import config, telemetry
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon
-from omegad.search import Sources, answering
+from omegad.search import answering
 from omegad.search.model import fitted
 from omegad.session import tool_calls as tool
 from omegad.session.tool_calls import RecordToolCall
@@ -213,7 +213,7 @@ async def served_here(
         ):
             tasks.start_soon(part.run)
         never = msgspec.structs.replace(fitted(), floor=0.0)
-        with patch.object(answering, "Sources", partial(Sources, model=never)):
+        with patch.object(answering, "fitted", lambda: never):
             yield service
         await service.services.log.drain()
         tasks.cancel_scope.cancel()

@@ -51,8 +51,11 @@ class World:
         self.connection = open_in_memory()
         INLINE.replica(self.connection)
         run_script(self.connection, coord_claims.SCHEMA)
-        self.state = DecisionState(self.connection)
         self.restart()
+
+    @property
+    def state(self) -> DecisionState:
+        return DecisionState(self.connection)
 
     def restart(self) -> None:
         self.activity = Activity({}, self.now_us)

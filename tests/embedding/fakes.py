@@ -1,12 +1,13 @@
 """A running embedder with a model of paper, for tests to hold, hurry and break."""
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 
 from omegad.embedding import cache, catalogue
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, VECTOR_BYTES, FileRecord, Manifest, Model
@@ -120,3 +121,12 @@ async def put_many(vectors: cache.VectorCache, embedder_id: str, given: Mapping[
         part, left = dict(left[: cache.UNWRITTEN_MAX]), left[cache.UNWRITTEN_MAX :]
         vectors.hold(embedder_id, part)
         await vectors.keep([(embedder_id, digest) for digest in part])
+
+
+async def get_many(vectors: cache.VectorCache, embedder_id: str, hashes: Iterable[str]) -> dict[str, bytes]:
+    """Return, by text hash, those vectors that are there, as a thread finds them."""
+
+    def find() -> dict[str, bytes]:
+        return {one: found for one in hashes if (found := vectors.lookup.find(embedder_id, one))}
+
+    return await to_thread.run_sync(find)

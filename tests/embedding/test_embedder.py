@@ -14,7 +14,7 @@ from omegad.embedding.jobs import WAITING_MAX, Urgency
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
 from omegad.runtime.precedence import HOOKS
 from tests.builders import PATIENCE_S
-from tests.embedding.fakes import FakeSession, bench, put_model, until
+from tests.embedding.fakes import FakeSession, bench, get_many, put_model, until
 
 
 async def test_a_vector_comes_back_for_a_query_and_for_a_store(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ async def test_a_stored_text_is_computed_once_and_a_changed_embedder_computes_it
         await it.embedder.embed_store("cafe\u0301")
         await it.embedder.embed_backlog("caf\u00e9")
         assert it.session.texts == ["caf\u00e9"]
-        assert set(await it.vectors.get_many("abc", [text_hash("caf\u00e9")])) == {text_hash("caf\u00e9")}
+        assert set(await get_many(it.vectors, "abc", [text_hash("caf\u00e9")])) == {text_hash("caf\u00e9")}
     put_model(tmp_path / "models", embedder_id="xyz")
     async with bench(tmp_path) as it:
         await it.embedder.embed_store("caf\u00e9")

@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from omegad.embedding import cache
-from omegad.embedding.cache import FileLookup, VectorLookup, canonical, text_hash
+from omegad.embedding.cache import FileLookup, canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES
 from omegad.runtime.errors import StorageFailed
 from omegad.storage.driver import sqlite
-from tests.embedding.fakes import put_many
+from tests.embedding.fakes import get_many, put_many
 
 VECTOR = bytes(range(256)) * (VECTOR_BYTES // 256)
 
@@ -31,27 +31,27 @@ async def test_vectors_survive_a_restart_and_are_kept_apart_by_embedder(tmp_path
         await put_many(vectors, "one", {text_hash("a"): VECTOR, text_hash("b"): VECTOR[::-1]})
         await put_many(vectors, "two", {text_hash("a"): VECTOR[::-1]})
     async with cache.opened(path) as vectors:
-        assert await vectors.get_many("one", [text_hash("a"), text_hash("b"), text_hash("c")]) == {
+        assert await get_many(vectors, "one", [text_hash("a"), text_hash("b"), text_hash("c")]) == {
             text_hash("a"): VECTOR,
             text_hash("b"): VECTOR[::-1],
         }
-        assert await vectors.get_many("two", [text_hash("a")]) == {text_hash("a"): VECTOR[::-1]}
-        assert await vectors.get_many("three", [text_hash("a")]) == {}
-        assert await vectors.get_many("one", []) == {}
+        assert await get_many(vectors, "two", [text_hash("a")]) == {text_hash("a"): VECTOR[::-1]}
+        assert await get_many(vectors, "three", [text_hash("a")]) == {}
+        assert await get_many(vectors, "one", []) == {}
 
 
 async def test_a_vector_can_be_put_again(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
         await put_many(vectors, "one", {"h": VECTOR})
         await put_many(vectors, "one", {"h": VECTOR[::-1]})
-        assert await vectors.get_many("one", ["h"]) == {"h": VECTOR[::-1]}
+        assert await get_many(vectors, "one", ["h"]) == {"h": VECTOR[::-1]}
 
 
 async def test_thousands_are_fetched_at_once(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
         hashes = [text_hash(str(n)) for n in range(5000)]
         await put_many(vectors, "one", dict.fromkeys(hashes, VECTOR))
-        assert len(await vectors.get_many("one", hashes)) == 5000
+        assert len(await get_many(vectors, "one", hashes)) == 5000
 
 
 def files_with(content: bytes, folder: Path) -> list[str]:
@@ -66,7 +66,7 @@ async def test_a_forgotten_vector_is_in_no_file(tmp_path: Path) -> None:
         (tmp_path / "embeddings.db.damaged").write_bytes(secret)
         assert files_with(secret[:64], tmp_path)
         await vectors.forget(["secret"])
-        assert await vectors.get_many("one", ["secret", "kept"]) == {"kept": kept}
+        assert await get_many(vectors, "one", ["secret", "kept"]) == {"kept": kept}
         assert not files_with(secret[:64], tmp_path)
 
 
@@ -77,7 +77,7 @@ async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, content: 
     with capture_logs() as logs:
         async with cache.opened(path) as vectors:
             await put_many(vectors, "one", {"h": VECTOR})
-            assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
+            assert await get_many(vectors, "one", ["h"]) == {"h": VECTOR}
     assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
     assert (tmp_path / "embeddings.db.damaged").read_bytes() == content
 
@@ -92,11 +92,11 @@ async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Pat
     with capture_logs() as logs:
         async with cache.opened(path) as vectors, anyio.create_task_group() as callers:
             for n in range(8):
-                callers.start_soon(vectors.get_many, "one", [text_hash(str(n))])
+                callers.start_soon(put_many, vectors, "one", {text_hash(str(n)): VECTOR})
     assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
     async with cache.opened(path) as vectors:
         await put_many(vectors, "one", {"h": VECTOR})
-        assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
+        assert await get_many(vectors, "one", ["h"]) == {"h": VECTOR}
 
 
 async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
@@ -105,14 +105,14 @@ async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
     monkeypatch.setattr(cache, "UNWRITTEN_MAX", 3)
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        lookup = VectorLookup(vectors)
+        lookup = vectors.lookup
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=ON"))
         with capture_logs() as logs:
             for number in range(5):
                 await put_many(vectors, "one", {f"h{number}": VECTOR})
         assert {entry["event"] for entry in logs} == {"embedding.cache_unwritable"}
         known = {f"h{number}": VECTOR for number in (2, 3, 4)}
-        assert await vectors.get_many("one", [f"h{number}" for number in range(5)]) == known
+        assert await get_many(vectors, "one", [f"h{number}" for number in range(5)]) == known
         assert [lookup.find("one", f"h{number}") for number in range(5)] == [
             None,
             None,
@@ -124,12 +124,11 @@ async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
         await vectors.forget(["h2"])
         await put_many(vectors, "one", {"h5": VECTOR})
         assert not vectors.unwritten
-        assert sorted(await vectors.get_many("one", [f"h{number}" for number in range(6)])) == [
+        assert sorted(await get_many(vectors, "one", [f"h{number}" for number in range(6)])) == [
             "h3",
             "h4",
             "h5",
         ]
-        lookup.close()
 
 
 def _move_away(folder: Path) -> None:
@@ -141,7 +140,7 @@ def _move_away(folder: Path) -> None:
 async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how: str) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        lookup = VectorLookup(vectors)
+        lookup = vectors.lookup
         await put_many(vectors, "one", {text_hash(str(n)): VECTOR for n in range(5_000)})
         assert lookup.find("one", text_hash("1")) == VECTOR
         if how == "damaged":
@@ -149,14 +148,13 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
                 lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             )
             path.write_bytes(b"\xff" * path.stat().st_size)
-            assert await vectors.get_many("one", [text_hash(str(n)) for n in range(5_000)]) == {}
+            assert lookup.find("one", text_hash("2")) is None
         else:
             _move_away(tmp_path)
         await put_many(vectors, "one", {"new": VECTOR[::-1]})
         assert lookup.find("one", "new") == VECTOR[::-1]
-        lookup.close()
     async with cache.opened(path) as vectors:
-        assert await vectors.get_many("one", ["new"]) == {"new": VECTOR[::-1]}
+        assert await get_many(vectors, "one", ["new"]) == {"new": VECTOR[::-1]}
 
 
 def _ruin(path: Path) -> None:
@@ -195,13 +193,12 @@ async def test_another_process_finds_nothing_in_a_cache_that_cannot_be_read(
 async def test_the_lookup_finds_nothing_in_a_file_that_has_no_table_yet(tmp_path: Path) -> None:
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
-        lookup = VectorLookup(vectors)
+        lookup = vectors.lookup
         _move_away(tmp_path)
         _empty(path)
         assert lookup.find("one", "h") is None
         await put_many(vectors, "one", {"h": VECTOR})
         assert lookup.find("one", "h") == VECTOR
-        lookup.close()
 
 
 def _descriptors() -> int:
@@ -212,7 +209,7 @@ def _descriptors() -> int:
 async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
         await put_many(vectors, "one", {str(n): VECTOR for n in range(20)})
-        lookup = VectorLookup(vectors)
+        lookup = vectors.lookup
         assert lookup.find("one", "0") == VECTOR
         before = _descriptors()
         for number in range(1, 20):
@@ -224,7 +221,6 @@ async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -
             thread.join()
             assert found == [VECTOR]
         assert _descriptors() == before
-        lookup.close()
 
 
 async def test_the_write_ahead_log_stays_short(tmp_path: Path) -> None:

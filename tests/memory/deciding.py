@@ -1,5 +1,6 @@
 """What tests of decisions share: guards that know what they are told, and what a decision came to."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
@@ -46,8 +47,11 @@ class FakeGuards:
             None,
         )
 
-    def conflict(self, one: str, other: str) -> str | None:
-        return self._conflicts.get((one, other))
+    def look_up(self, _memory_ids: Sequence[str]) -> None:
+        """Know them already."""
+
+    def conflicts(self, one: str, others: Sequence[str]) -> dict[str, str]:
+        return {other: self._conflicts[one, other] for other in others if (one, other) in self._conflicts}
 
     def is_embedded(self, memory_id: str, _embedder_id: str) -> bool:
         return memory_id in self._embedded

@@ -224,6 +224,7 @@ def test_the_holder_of_a_content_can_be_found_at_the_moment() -> None:
             guard.is_active(now) for now in (end - 1, end) if (guard := found[Memories].get("mem-1"))
         ] == [True, False]
         INLINE.fold(connection, recorded(edited("mem-1", "other"), 2))
+        found = DecisionState(connection)
         assert found[Memories].holder(key, 0) is None
         assert found[Memories].holder(key_of("other"), 0) == found[Memories].get("mem-1")
         for position, hidden in enumerate((superseded("mem-1", "x"), deleted(), expired()), 3):

@@ -15,7 +15,7 @@ import pytest
 from omegad.catalog.events import CODEC
 from omegad.edge.transfer import log_file
 from omegad.embedding import cache
-from omegad.embedding.cache import text_hash
+from omegad.embedding.cache import FileLookup, text_hash
 from omegad.log import erasure
 from omegad.log.decision import Cursor
 from omegad.log.erasure import PayloadErased
@@ -50,7 +50,7 @@ from tests.builders import (
     until,
     vector_of,
 )
-from tests.embedding.fakes import put_many
+from tests.embedding.fakes import get_many, put_many
 from tests.log.test_sanitise import an_event
 
 CODE = "4711 0815"
@@ -128,6 +128,7 @@ async def test_it_is_gone_from_every_file_that_held_it(
         similar = await it.other("b").call("memory.store", content=f"{SAID} but with 4712", request_id="r-2")
         assert similar["may_replace"] or similar["related"]
         await it.caller.call("views.rebuild")
+        await it.daemon.vector_sweep.write()
         before = holding(paths.home, CODE.encode())
         assert {name.removesuffix("-wal") for name in before} >= {"log.db", "views-1.db", "views-2.db"}
         assert [name.startswith("asof/copy-") for name in sorted(before) if name.startswith("asof/")] == [
@@ -228,11 +229,28 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(
     async with served(paths, clock) as it:
         await until(lambda: traces(paths.home, again, refused, alike=said) == {})
         assert traces(paths.home, said)
-        assert await it.daemon.vector_sweep._cache.get_many(EMBEDDER, [text_hash(said)])
+        assert await get_many(it.daemon.vector_sweep._cache, EMBEDDER, [text_hash(said)])
         await put_many(it.daemon.vector_sweep._cache, EMBEDDER, {text_hash(again): vector_of(again)})
         await it.caller.call("memory.erase", memory_id=memory_id)
         assert traces(paths.home, said, again, refused) == {}
         await check(it)
+
+
+@pytest.mark.usefixtures("model")
+async def test_vectors_of_what_was_stored_just_now_are_written_when_they_are_asked_for_and_at_the_end(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.operations.vector_sweep.GATHER_S", 60.0)
+    first, second = "the cellar is dry and has shelves", "the attic is full of wasps"
+    with FileLookup(paths.embeddings) as cached:
+        async with served(paths, clock) as it:
+            await store(it, first)
+            assert cached.find(EMBEDDER, text_hash(first)) is None
+            await it.daemon.vector_sweep.write()
+            assert cached.find(EMBEDDER, text_hash(first))
+            await store(it, second)
+            assert cached.find(EMBEDDER, text_hash(second)) is None
+        assert cached.find(EMBEDDER, text_hash(second))
 
 
 @pytest.mark.usefixtures("model")

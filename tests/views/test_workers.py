@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from omegad.views.workers import Comparison
+from omegad.runtime.errors import StorageFailed
+from omegad.views.workers import Comparison, Workers
 
 PATIENCE_S = 60.0
 
@@ -30,3 +32,17 @@ def test_it_ends_without_a_word_where_the_daemon_that_it_tells_is_gone(tmp_path:
         process.stdout.close()
         assert process.wait(PATIENCE_S) == 1
         assert process.stderr.read() == b""
+
+
+async def test_it_is_started_when_what_it_reads_has_been_written(tmp_path: Path) -> None:
+    program, order = tmp_path / "program", Comparison(tmp_path / "log.db")
+    workers = Workers([str(program)])
+    with pytest.raises(StorageFailed, match="no process can be started"):
+        await workers.done(order, tuple[str, ...], lambda *_: None)
+
+    async def write() -> None:
+        program.write_text('#!/bin/sh\necho \'{"found": ["it is here"]}\'\n', encoding="utf-8")
+        program.chmod(0o700)
+
+    workers = Workers([str(program)], ready=write)
+    assert await workers.done(order, tuple[str, ...], lambda *_: None) == ("it is here",)

@@ -7,7 +7,7 @@ English: the lists know the words on which a sentence turns. Other languages com
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 from omegad.text.evidence.word_lists import WORDS
@@ -102,6 +102,8 @@ _TURNING = frozenset(
     )
 )
 """Words that may turn what follows."""
+_STIRRING = _TURNING.union(_RANKED_BY, WORDS["replaced"], {"from"})
+"""Words without which nothing is denied: those, and what may put what follows behind others."""
 
 
 def root(word: str) -> str:
@@ -120,12 +122,12 @@ def read(sentence: str) -> Sense:
     tokens = [token.rstrip(".'") if len(token) > 1 else token for token in found]
     folded = [token.casefold() for token in tokens]
     words = list[Word]()
-    denials, is_subject = 0, True
+    denials, is_subject, states = 0, True, WORDS["states"]
     for place, (token, word, (is_denied, turns)) in enumerate(
         zip(tokens, folded, _denied(tokens, folded), strict=True)
     ):
         denials += turns
-        is_subject = is_subject and word not in WORDS["states"]
+        is_subject = is_subject and word not in states
         is_more = word == "more" and folded[place - 1 : place] == ["any"]
         if token in _BREAKS or (turns and word not in WORDS["ending"]) or is_more:
             continue
@@ -141,7 +143,9 @@ def read(sentence: str) -> Sense:
         words.append(Word(term, is_denied, names, is_light, is_small, is_subject))
     if folded[-1:] == ["too"]:
         folded.pop()
-    is_denial = any(before in WORDS["auxiliary"] and word == "not" for before, word in pairwise(folded))
+    is_denial = "not" in folded and any(
+        before in WORDS["auxiliary"] and word == "not" for before, word in pairwise(folded)
+    )
     return Sense(tuple(words), frozenset(folded), denials, sentence.rstrip().endswith("?"), is_denial)
 
 
@@ -149,6 +153,9 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
     """Yield of each token whether it is denied, and whether it is what turns the sense: a negation, or
     what puts the words after it behind others.
     """
+    if _STIRRING.isdisjoint(folded):
+        yield from repeat((False, False), len(folded))
+        return
     is_denied = is_source = False
     ranked_by = frozenset[str]()  # by which words what follows is put behind: "prefer … to", "use … over"
     goals = WORDS["goals"].intersection(folded)
