@@ -69,8 +69,8 @@ BEAM = Benchmark(
         of_texts("MRR", reciprocal_rank),
     ],
     limit=10,
-    peers=[
+    peers=(
         "Answers, not evidence: [Kimetsu](https://kimetsu.dev/docs/memory-benchmark/beam/) 73.3 % judged right"
         " of 400 at 100K, with a budget of 96,000 tokens."
-    ],
+    ),
 )

@@ -131,7 +131,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--sample", type=_positive, metavar="N", help="at most N homes of each, chosen by a fixed seed"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures, by kind, to a file")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write all figures, by kind, to a file"
+    )
     return parser.parse_args(arguments)
 
 

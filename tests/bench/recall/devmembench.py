@@ -52,9 +52,9 @@ DEVMEMBENCH = Benchmark(
         of_sessions("session MRR", reciprocal_rank),
     ],
     limit=50,
-    peers=[
+    peers=(
         "By a model's judgement: [codexfi](https://github.com/prosperitypirate/opencode-memory/blob/main/benchmark/README.md)"
         " answers 92.0 to 95.0 % right; of its first 20 memories one is relevant for 83.0 to 89.5 % of the"
         " questions, MRR .68 to .74."
-    ],
+    ),
 )

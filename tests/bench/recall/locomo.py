@@ -46,8 +46,8 @@ LOCOMO = Benchmark(
     ],
     limit=10,
     published={"R@10": "MemPalace 48.0"},
-    peers=[
+    peers=(
         "[MemPalace](https://github.com/MemPalace/mempalace/blob/main/benchmarks/BENCHMARKS.md): dialogs as"
         " units, no rerank, all five categories (1,986 questions)."
-    ],
+    ),
 )

@@ -73,11 +73,11 @@ LONGMEMEVAL = Benchmark(
     published={
         "session recall_any@5": "engram v2 98.1, MemPalace raw 96.6, Awareness 95.6, agentmemory 95.2"
     },
-    peers=[
+    peers=(
         "[agentmemory](https://github.com/rohitg00/agentmemory/blob/main/benchmark/LONGMEMEVAL.md): BM25 and"
         " vectors of MiniLM, all 500 questions; it quotes MemPalace, which keeps whole sessions"
-        " ([its own page](https://github.com/MemPalace/mempalace/blob/main/benchmarks/BENCHMARKS.md)).",
-        "[Awareness](https://awareness.market/docs?doc=longmemeval): BM25 and vectors of MiniLM by reciprocal"
-        " ranks. [engram](https://engram-memory.dev/architecture/benchmarks): with a cross-encoder.",
-    ],
+        " ([its own page](https://github.com/MemPalace/mempalace/blob/main/benchmarks/BENCHMARKS.md))."
+        " [Awareness](https://awareness.market/docs?doc=longmemeval): BM25 and vectors of MiniLM by reciprocal"
+        " ranks. [engram](https://engram-memory.dev/architecture/benchmarks): with a cross-encoder."
+    ),
 )

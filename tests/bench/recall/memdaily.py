@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import recall, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, files, of_texts
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_texts
 
 KINDS = {
     "01": "simple",
@@ -41,7 +40,7 @@ def _store(name: str, number: int, messages: list[dict[str, Any]], asked: dict[s
         Text(
             key=str(place),
             content=f"{one['message']} (消息地点 {one['place']}, 消息时间 {one['time']})",
-            said=datetime(*map(int, _NUMBER.findall(one["time"])[:5]), tzinfo=UTC),  # type: ignore[misc, arg-type]
+            said=day(" ".join(_NUMBER.findall(one["time"])), "%Y %m %d %H %M"),
         )
         for place, one in enumerate(messages)
     ]
@@ -67,8 +66,8 @@ MEMDAILY = Benchmark(
         f"R@5, {kind}": f"a language model {model}, vectors {vectors}"
         for kind, model, vectors in zip(KINDS.values(), _LLM, _VECTORS, strict=True)
     },
-    peers=[
+    peers=(
         "[MemSim](https://github.com/nuster1128/MemSim), `benchmark/full_results/benchmark_memdaily.xlsx`,"
         " Recall@5: GLM-4-9B that reads all messages and names the five; vectors of llama-160m."
-    ],
+    ),
 )

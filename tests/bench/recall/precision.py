@@ -99,9 +99,7 @@ def load(folder: Path) -> Iterator[Store]:
     )
     for user in dict.fromkeys(case.get("userId", OWNER) for case in cases):
         known = {one["_id"]: one for one in beliefs if one["user_id"] == user}
-        texts = [
-            Text(key=key, content=_content(one), project=one["scope"][0]) for key, one in known.items()
-        ]
+        texts = [Text(key=key, content=_content(one), project=one["scope"][0]) for key, one in known.items()]
         asked = [_case(case, known) for case in cases if case.get("userId", OWNER) == user]
         yield Store(name=user, texts=texts, questions=asked)
 
@@ -161,8 +159,8 @@ PRECISION = Benchmark(
         "passed of 77": "Tenure 77, OKF 36, gbrain 34, supermemory 21, yourmemory 21, Zep 9, Mem0 9, A-mem 9",
         "actively passed of 77": "Tenure 43, OKF 18, gbrain 5, supermemory 4, all others 0",
     },
-    peers=[
+    peers=(
         "[PrecisionMemBench](https://github.com/tenurehq/precisionMemBench#results): Tenure is its author's own"
         " system; OKF has a language model read files."
-    ],
+    ),
 )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def _texts(session: dict[str, Any]) -> Iterator[Text]:
 def _questions(session: dict[str, Any], names: dict[str, str], after: int) -> Iterator[Question]:
     """Yield what the user asks; the sessions that answer are told by the assistant's next turn."""
     turns = session["dialogue_turns"]
-    for turn, following in zip(turns, turns[1:], strict=False):
+    for turn, following in pairwise(turns):
         used = following.get("memory_session_uuids") or [
             one.get("session_uuid") for one in following.get("memory_used") or ()
         ]
@@ -74,8 +75,8 @@ REALMEM = Benchmark(
         "session ndcg_any@10": "Graph Mem 56.5, Mem0 52.5, A-mem 52.1",
         "session ndcg_any@20": "Graph Mem 58.3, A-mem 55.6, Mem0 54.0",
     },
-    peers=[
+    peers=(
         "[RealMemBench](https://github.com/zhiyuan5986/RealMemBench), `figs/image3.png`: systems that have a"
         " language model extract memories."
-    ],
+    ),
 )

@@ -2,7 +2,7 @@
 measured.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,7 +90,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """Whether others publish figures for each kind of question."""
     published: Mapping[str, str] = {}
     """What others publish, by measure, and by `measure, kind`."""
-    peers: Sequence[str] = ()
+    peers: str = ""
     """Where that stands, and under which conditions."""
 
 
@@ -127,7 +127,7 @@ def of_corpus(corpus: corpora.Corpus, *, is_dev: bool) -> Store:
             key=memory.key,
             content=memory.content,
             session_id=memory.session_id,
-            said=memory.referenced_at and datetime.fromtimestamp(memory.referenced_at / 1_000_000, UTC),
+            said=_moment(memory.referenced_at),
         )
         for memory in corpus.memories
     ]
@@ -139,6 +139,10 @@ def of_corpus(corpus: corpora.Corpus, *, is_dev: bool) -> Store:
         for one in corpus.questions
     ]
     return Store(name=corpus.name, texts=texts, questions=questions, is_dev=is_dev)
+
+
+def _moment(at_us: int | None) -> datetime | None:
+    return None if at_us is None else datetime.fromtimestamp(at_us / 1_000_000, UTC)
 
 
 def files(folder: Path, *patterns: str) -> list[Path]:
@@ -155,5 +159,3 @@ def day(text: str | None, form: str) -> datetime | None:
         return datetime.strptime(text or "", form).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-

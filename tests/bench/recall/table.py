@@ -18,7 +18,7 @@ def lines(results: Sequence[Result], benchmarks: Mapping[str, Benchmark]) -> Ite
     yield ""
     for result in results:
         benchmark = benchmarks[result.name]
-        told = " ".join(["Others:", *benchmark.peers] if benchmark.peers else ())
+        told = f"Others: {benchmark.peers}" if benchmark.peers else ""
         yield f"- **{result.name}** ({result.conditions()}). {benchmark.definition} {told}".rstrip()
 
 
