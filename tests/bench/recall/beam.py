@@ -60,7 +60,7 @@ BEAM = Benchmark(
     definition=(
         "A memory is a message, a home a chat of 100,000 tokens. Questions that name the messages they were"
         " made from, of nine kinds (not abstention). Published are answers judged by a model; measured here is"
-        " the recall of those messages, where many a question of order or summary has more than ten."
+        " the recall of those messages, of which one question in seven has more than five."
     ),
     load=load,
     measures=[

@@ -61,7 +61,6 @@ MEMDAILY = Benchmark(
     load=load,
     measures=[of_texts("R@5", partial(recall, 5)), of_texts("MRR", reciprocal_rank)],
     limit=10,
-    by_kind=True,
     published={
         f"R@5, {kind}": f"a language model {model}, vectors {vectors}"
         for kind, model, vectors in zip(KINDS.values(), _LLM, _VECTORS, strict=True)

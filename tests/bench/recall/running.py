@@ -127,7 +127,7 @@ def ask(benchmark: Benchmark, store: Store, embed: Embed, values: Values) -> Ome
                 for name in ("omegad", "BM25", "cosine", "blend"):
                     value = measure.of(store, question, found.get(name, ()))
                     if value is not None:
-                        for kind in ("", question.kind):
+                        for kind in {"", question.kind}:
                             values[measure.name, kind][name].append(value)
     return omegad
 

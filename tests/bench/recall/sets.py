@@ -86,8 +86,6 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     is_served: bool = False
     """Whether omegad shows what it shows to agents, rather than as many as asked for."""
-    by_kind: bool = False
-    """Whether others publish figures for each kind of question."""
     published: Mapping[str, str] = {}
     """What others publish, by measure, and by `measure, kind`."""
     peers: str = ""

@@ -9,12 +9,14 @@ ASKED = ("omegad", "BM25", "cosine", "blend")
 
 
 def lines(results: Sequence[Result], benchmarks: Mapping[str, Benchmark]) -> Iterator[str]:
-    """Yield the table, the best of each row in bold, and what is to be known of each benchmark."""
+    """Yield the table, the best of each row in bold, and what is to be known of each benchmark. Figures of
+    one kind of question are shown where others publish them.
+    """
     yield f"| benchmark | measure | {' | '.join(ASKED)} | what others publish |"
     yield f"| --- | --- |{' ---: |' * len(ASKED)} --- |"
     for result in results:
-        kinds = [row for row in result.rows if not row.kind or benchmarks[result.name].by_kind]
-        yield from (_row(result.name if place == 0 else "", row) for place, row in enumerate(kinds))
+        shown = [row for row in result.rows if not row.kind or row.published]
+        yield from (_row(result.name if place == 0 else "", row) for place, row in enumerate(shown))
     yield ""
     for result in results:
         benchmark = benchmarks[result.name]
