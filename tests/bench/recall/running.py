@@ -16,13 +16,15 @@ from tests.bench.recall.plain import Embed, Plain
 from tests.bench.recall.sets import Benchmark, Missing, Store
 
 SEED = "recall"
+ASIDE = "kept aside"
+"""The figures of the homes that nobody looks at while the ranking is worked on, like those of a kind."""
 
 Values = defaultdict[tuple[str, str], defaultdict[str, list[float]]]
 """What each question added, by measure and kind (empty: any), and by who was asked."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of all questions, or of those of a kind, for everybody who was asked."""
+    """A figure of all questions, of those kept aside, or of those of a kind, for everybody who was asked."""
 
     measure: str
     kind: str
@@ -127,7 +129,7 @@ def ask(benchmark: Benchmark, store: Store, embed: Embed, values: Values) -> Ome
                 for name in ("omegad", "BM25", "cosine", "blend"):
                     value = measure.of(store, question, found.get(name, ()))
                     if value is not None:
-                        for kind in {"", question.kind}:
+                        for kind in {"", question.kind, "" if store.is_dev else ASIDE}:
                             values[measure.name, kind][name].append(value)
     return omegad
 

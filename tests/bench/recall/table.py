@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.bench.recall.running import Result, Row
+from tests.bench.recall.running import ASIDE, Result, Row
 from tests.bench.recall.sets import Benchmark
 
 ASKED = ("omegad", "BM25", "cosine", "blend")
@@ -10,12 +10,17 @@ ASKED = ("omegad", "BM25", "cosine", "blend")
 
 def lines(results: Sequence[Result], benchmarks: Mapping[str, Benchmark]) -> Iterator[str]:
     """Yield the table, the best of each row in bold, and what is to be known of each benchmark. Figures of
-    one kind of question are shown where others publish them.
+    one kind of question are shown where others publish them, and those of what is kept aside.
     """
     yield f"| benchmark | measure | {' | '.join(ASKED)} | what others publish |"
     yield f"| --- | --- |{' ---: |' * len(ASKED)} --- |"
     for result in results:
-        shown = [row for row in result.rows if not row.kind or row.published]
+        counted = {row.measure: row.questions for row in result.rows if not row.kind}
+        shown = [
+            row
+            for row in result.rows
+            if not row.kind or row.published or (row.kind == ASIDE and row.questions < counted[row.measure])
+        ]
         yield from (_row(result.name if place == 0 else "", row) for place, row in enumerate(shown))
     yield ""
     for result in results:

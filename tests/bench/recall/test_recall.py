@@ -7,13 +7,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.acceptance.conftest import require_model
 from tests.bench import texts
-from tests.bench.recall import command, plain, running, scores
+from tests.bench.recall import command, plain, running, scores, table
 from tests.bench.recall.asked import Omegad
 from tests.bench.recall.precision import PRECISION, Case
+from tests.bench.recall.running import ASIDE, Result, Row
 from tests.bench.recall.sets import Missing, Question, Store, Text
 
 BEHIND = [frozenset("a"), frozenset("b"), frozenset("cd"), frozenset("e")]
@@ -319,6 +321,36 @@ def test_a_sample_is_the_same_in_every_run(tmp_path: Path) -> None:
         one.name for one in running.chosen(benchmark, tmp_path, "all", 5)[0]
     ]
     assert (len(first), of) == (5, 20)
+
+
+def test_the_table_shows_the_best_and_what_is_kept_aside() -> None:
+    def row(kind: str, questions: int, omegad: float, published: str = "") -> Row:
+        values = {"omegad": omegad, "BM25": 50.0, "cosine": 40.0, "blend": 45.0}
+        measured = {"measure": "R@5", "out_of": 100, "values": values}
+        return msgspec.convert(measured | {"kind": kind, "questions": questions, "published": published}, Row)
+
+    result = Result(
+        name="LoCoMo",
+        stores=1,
+        stores_all=10,
+        texts=1_200,
+        questions=9,
+        refused=0,
+        merged=3,
+        silent=0,
+        degraded=0,
+        took_s=1.0,
+        rows=[row("", 9, 70.4, "they 48.0"), row(ASIDE, 4, 30.0), row("temporal", 2, 80.0)],
+    )
+    printed = list(table.lines([result], {"LoCoMo": command.BENCHMARKS["locomo"]}))
+    assert printed[2:5] == [
+        "| LoCoMo | R@5 | **70.4** | 50.0 | 40.0 | 45.0 | they 48.0 |",
+        "|  | R@5, kept aside | 30.0 | **50.0** | 40.0 | 45.0 |  |",
+        "",
+    ]
+    assert printed[5].startswith(
+        "- **LoCoMo** (1 of 10 homes, 1,200 texts, 9 questions; 3 merged). A memory is"
+    )
 
 
 @pytest.mark.model
