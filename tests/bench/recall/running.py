@@ -54,14 +54,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def conditions(self) -> str:
         """Say what was asked, and what to know of it."""
         part = (
-            f"{self.stores:,} of {self.stores_all:,} homes"
-            if self.stores < self.stores_all
-            else f"{self.stores:,} homes"
+            f"{self.stores:,} of {self.stores_all:,}" if self.stores < self.stores_all else f"{self.stores:,}"
         )
         told = {"merged": self.merged, "refused": self.refused, "met with silence": self.silent}
         told |= {"answered without a model": self.degraded}
         notes = [f"{count:,} {what}" for what, count in told.items() if count]
-        return f"{part}, {self.texts:,} texts, {self.questions:,} questions" + "".join(
+        kept = "home" if self.stores_all == 1 else "homes"
+        return f"{part} {kept}, {self.texts:,} texts, {self.questions:,} questions" + "".join(
             f"; {note}" for note in notes
         )
 
@@ -135,7 +134,7 @@ def ask(benchmark: Benchmark, store: Store, embed: Embed, values: Values) -> Ome
 
 
 def rows(benchmark: Benchmark, values: Values) -> list[Row]:
-    """Return the figures: of all questions first, then by kind."""
+    """Return the figures: of all questions first, of those kept aside next, then by kind."""
     out_of = {measure.name: measure.out_of for measure in benchmark.measures}
     names = list(out_of)
     return [
@@ -144,10 +143,12 @@ def rows(benchmark: Benchmark, values: Values) -> list[Row]:
             kind=kind,
             out_of=out_of[measure],
             questions=len(by_name["omegad"]),
-            values={name: out_of[measure] * fmean(added) for name, added in by_name.items() if added},
+            values={name: out_of[measure] * fmean(added) for name, added in by_name.items()},
             published=benchmark.published.get(f"{measure}, {kind}" if kind else measure, ""),
         )
-        for (measure, kind), by_name in sorted(
-            values.items(), key=lambda item: (bool(item[0][1]), names.index(item[0][0]))
-        )
+        for (measure, kind), by_name in sorted(values.items(), key=lambda one: _place(names, *one[0]))
     ]
+
+
+def _place(names: Sequence[str], measure: str, kind: str) -> tuple[bool, bool, str, int]:
+    return kind != "", kind != ASIDE, kind, names.index(measure)
