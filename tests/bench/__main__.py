@@ -1,7 +1,10 @@
-"""`python -m tests.bench [NAME …] [--quick] [--large] [--json FILE]`."""
+"""`python -m tests.bench [NAME …] [--quick] [--large] [--json FILE]`, and `python -m tests.bench recall
+--data DIR`.
+"""
 
 import argparse
 import os
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -22,6 +25,7 @@ from tests.bench import (
     starts,
 )
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
+from tests.bench.recall import command as recall
 
 BENCHMARKS = {
     "append": appends.run,
@@ -69,6 +73,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
         description="Measure omegad beside floors of the same run; nothing passes or fails.",
+        epilog="`recall --data DIR` is apart from these: published benchmarks of memory systems; see its --help.",
     )
     parser.add_argument(
         "names",
@@ -90,4 +95,6 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["recall"]:
+        sys.exit(recall.main(sys.argv[2:]))
     main()

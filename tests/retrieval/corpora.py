@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -162,10 +163,13 @@ def sets(path: Path, domain: str) -> Iterator[Corpus]:
 
 
 def locomo(path: Path, domain: str) -> Iterator[Corpus]:
-    """Yield the conversations of a file in the form of LoCoMo: one memory a turn, dated by its session;
-    categories 1 to 4.
-    """
-    for number, sample in enumerate(json.loads(path.read_text())):
+    """Yield the conversations of a file in the form of LoCoMo."""
+    yield from talks(json.loads(path.read_text()), domain)
+
+
+def talks(samples: Sequence[Any], domain: str) -> Iterator[Corpus]:
+    """Yield the conversations of LoCoMo: one memory a turn, dated by its session; categories 1 to 4."""
+    for number, sample in enumerate(samples):
         talk, memories = sample["conversation"], []
         for session in sorted(
             (key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
