@@ -19,7 +19,7 @@ EPSILON = 1e-4  # by which one stands above another
 # with each other
 USUAL_COSINE, USUAL_PAIRS = 0.25, 2
 MANY = 6  # candidates, of which some are of another matter than the others
-VERSIONS = 3  # of one matter; where more are as alike, they say one thing each of many ("the place of X is …")
+VERSIONS = 3  # of one matter; where more are as alike, they say one thing each of many: "X is in Y"
 LEAD_MAX = 6.0  # of the best, beyond which it says no more of being right
 ALONE = 2.0  # what the lead of a sole candidate counts
 BEST_MIN = 1.0  # what the best has at least, so that the others can be told in proportion to it

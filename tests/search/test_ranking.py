@@ -128,7 +128,9 @@ def test_the_newest_of_the_same_matter_stands_right_above(
 
 
 @pytest.mark.parametrize(
-    ("alike", "cosine", "best"), [(2, HALF, 1), (5, HALF, 0), (5, 1.0, 4)], ids=["two", "many", "many wordings"]
+    ("alike", "cosine", "best"),
+    [(2, HALF, 1), (5, HALF, 0), (5, 1.0, 4)],
+    ids=["two", "many", "many wordings"],
 )
 def test_of_many_that_are_half_the_same_each_says_something_of_its_own(
     alike: int, cosine: float, best: int
