@@ -1,10 +1,12 @@
 """Which language a text is in, as far as it matters here: English or another, and which words in it
-say nothing. By script, and by its small words. Pure.
+say nothing. By script, by its small words, and where it has none by three letters at a time. Pure.
 
 What tells nothing (names, codes, a word or two) counts as English.
 """
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 
@@ -19,6 +21,9 @@ SHARE_MIN = 0.3  # of a text's words are of another script, where it is in anoth
 SIGNS_PER_WORD = 2  # of a script without spaces
 ACCENTED = 0.5  # what a word with a letter that English lacks counts, beside a small word's 1
 PLAIN_MIN = 0.1  # of a text's words are small words of another language, where there is but one
+# Log-odds by its letters, from which on a text that small words do not tell is not English: among texts in
+# English, and where others have been met
+FOREIGN, LIKELY = 4.0, 0.5
 
 _SCRIPTS = {
     "ja": "\u3041-\u30ff\u31f0-\u31ff",
@@ -68,6 +73,13 @@ _ALL = {
     ).items()
 } | {code: Language(code, frozenset()) for code in (OTHER, "th")}
 _LATIN = [code for code in _ALL if code not in _SCRIPTS]
+_LETTERS = msgspec.json.decode(
+    resources.files("omegad.text").joinpath("letters.json").read_bytes(), type=dict[str, float]
+)
+"""What each three letters of a word add to the log-odds that it is not English; `^` and `$` are its ends.
+Fitted by `python -m tests.retrieval.letters`.
+"""
+_OF_ENGLISH = [ENGLISH]
 _TOLD_BY: dict[str, list[str]] = {}
 """The languages in Latin letters that each small word tells. What English shares with another tells nothing,
 nor does a single letter.
@@ -78,18 +90,20 @@ for _code in _LATIN:
 _TOLD_BY = {
     word: codes
     for word, codes in _TOLD_BY.items()
-    if len(word) > 1 and (codes == [ENGLISH] or ENGLISH not in codes)
+    if len(word) > 1 and (codes == _OF_ENGLISH or ENGLISH not in codes)
 }
 
 
-def language_of(text: str) -> Language:
-    """Return the language of a text: that of most of its words."""
-    return _language_of(text[:READ_CHARACTERS])
+def language_of(text: str, *, is_met: bool = False) -> Language:
+    """Return the language of a text: that of most of its words. Where other languages than English have been
+    met, what small words do not tell is sooner taken for one.
+    """
+    return _language_of(text[:READ_CHARACTERS], LIKELY if is_met else FOREIGN)
 
 
 @lru_cache(maxsize=KEPT)
-def _language_of(text: str) -> Language:
-    words = [word.lower() for word in _WORD.findall(text)]
+def _language_of(text: str, foreign: float) -> Language:
+    words = _WORD.findall(text.lower())
     if not text.isascii() and _NOT_LATIN.search(text):
         signs = {code: len(pattern.findall(text)) for code, pattern in _SIGNS.items()}
         unspaced = sum(signs[code] for code in _UNSPACED)
@@ -99,16 +113,22 @@ def _language_of(text: str) -> Language:
         if others >= SHARE_MIN * (others + latin):
             # Japanese writes with Chinese signs as well.
             return _ALL["ja" if signs["ja"] else max(signs, key=signs.__getitem__)]
-    counts = dict.fromkeys(_LATIN, 0)
-    for word in words:
-        for code in _TOLD_BY.get(word, ()):
-            counts[code] += 1
-    english = counts.pop(ENGLISH)
-    best = max(counts, key=counts.__getitem__)
-    small, accented = counts[best], 0
-    if not text.isascii():
-        accented = sum(_ACCENT.search(word) is not None for word in words)
-    is_told = small + accented > 1 or (small == 1 and small >= PLAIN_MIN * len(words))
-    if not is_told or small + ACCENTED * accented <= english:
+    told = [codes for word in words if (codes := _TOLD_BY.get(word))]
+    english = told.count(_OF_ENGLISH)
+    if text.isascii() and english and english == len(told):
         return _ALL[ENGLISH]
-    return _ALL[best if small else OTHER]
+    counts = Counter(code for codes in told if codes != _OF_ENGLISH for code in codes)
+    best, small = max(counts.items(), key=lambda one: (one[1], -_LATIN.index(one[0])), default=(OTHER, 0))
+    accented = 0 if text.isascii() else sum(_ACCENT.search(word) is not None for word in words)
+    is_told = small + accented > 1 or (small == 1 and small >= PLAIN_MIN * len(words) and _foreign(words) > 0)
+    if is_told and small + ACCENTED * accented > english:
+        return _ALL[best]
+    return _ALL[best if _foreign(words) > foreign * (1 + english) else ENGLISH]
+
+
+def _foreign(words: Sequence[str]) -> float:
+    """Return the log-odds that words in Latin letters are of another language than English."""
+    marked = [f"^{word}$" for word in words]
+    return sum(
+        _LETTERS.get(word[start : start + 3], 0.0) for word in marked for start in range(len(word) - 2)
+    )
