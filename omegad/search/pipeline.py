@@ -210,8 +210,7 @@ def answers_of(
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
     sure = confidence.confidence(signs, sources.model)
-    if confidence.is_by_meaning(signs):
-        floor = round(sources.model.floor_of(seen.sought.scope.count), 6)
+    floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
