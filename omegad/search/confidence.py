@@ -30,8 +30,9 @@ AS_MANY = 10  # candidates at right angles are taken to stand beside those there
 
 
 class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a unit of each sign adds to the log-odds that the best results answer a question in another language
-    than English, the confidence below which nothing is answered, and in `provenance` what they were fitted to.
+    """What a unit of each sign adds to the log-odds that the best results answer a question in another
+    language than English, the confidence below which nothing is answered, and in `provenance` what they were
+    fitted to.
     """
 
     provenance: str

@@ -281,9 +281,7 @@ def named(options: argparse.Namespace) -> list[Corpus]:
     return found
 
 
-def embedder(
-    models: Path, cache: Path | None, choice: str = "auto"
-) -> tuple[Embed, Callable[[], None]]:
+def embedder(models: Path, cache: Path | None, choice: str = "auto") -> tuple[Embed, Callable[[], None]]:
     """Return what embeds a text by the installed model, and what writes the vectors to *cache*; raises
     `FileNotFoundError` without a model.
     """

@@ -33,10 +33,12 @@ from tests.retrieval.corpora import FEW, Corpus, Library, Memory, Question, embe
 TARGET = Path(models.__file__).with_name("multilingual.json")
 LANGUAGES = ("ar", "de", "es", "hi", "ru", "zh")
 SIGNS = ("intercept", "log_ahead", "by_chance", "lacks_names")
-PROJECTS, PARAGRAPHS = 3, 32
-SMALL = 20  # questions that stores of each size in `FEW` are asked, of each kind of texts
+PROJECTS, PARAGRAPHS = 3, 24
+SMALL = 9  # questions that stores of each size in `FEW` are asked, of each kind of texts
 RIDGE = 1e-4
-ANSWERED = 0.98  # share of what is answered whose confidence is above the floor, in the language where it is least
+ANSWERED = (
+    0.98  # share of what is answered whose confidence is above the floor, in the language where it is least
+)
 IN_PERIOD = 0.7  # as in English: no question in another language names a time that is understood
 
 
@@ -81,8 +83,7 @@ def found(library: Library, corpora: Sequence[Corpus]) -> Iterator[Signs]:
     model, chance = fitted(), random.Random(1)  # noqa: S311  a sample, not a secret
     for number, corpus in enumerate(corpora):
         strange = [
-            msgspec.structs.replace(question, gold=frozenset())
-            for question in corpora[number - 1].questions
+            msgspec.structs.replace(question, gold=frozenset()) for question in corpora[number - 1].questions
         ]
         asked = [(0, library.ask(corpus, question, model)) for question in (*corpus.questions, *strange)]
         for size, is_answerable in product(FEW, (True, False)):
@@ -109,7 +110,9 @@ def logistic(signs: Sequence[Signs]) -> dict[str, float]:
     def loss(weights: np.typing.NDArray[np.float64]) -> tuple[float, np.typing.NDArray[np.float64]]:
         sure = expit(table @ weights)
         missed = -float(weight @ (answers * np.log(sure + 1e-12) + (1 - answers) * np.log(1 - sure + 1e-12)))
-        return missed + RIDGE * float(weights @ weights), table.T @ (weight * (sure - answers)) + 2 * RIDGE * weights
+        return missed + RIDGE * float(weights @ weights), table.T @ (
+            weight * (sure - answers)
+        ) + 2 * RIDGE * weights
 
     weights = minimize(loss, np.zeros(len(SIGNS)), jac=True, method="L-BFGS-B").x.round(3).tolist()
     return dict(zip(SIGNS, weights, strict=True)) | {"in_period": IN_PERIOD}
@@ -119,7 +122,9 @@ def main() -> int:
     """Fit and print; return 0, or 2 where the model is missing."""
     parser = argparse.ArgumentParser(prog="python -m tests.retrieval.fit_languages")
     parser.add_argument("folder", type=Path, help="the folder with the files of XQuAD")
-    parser.add_argument("--aside", nargs="*", default=[], metavar="LANGUAGE", help="printed, and not fitted to")
+    parser.add_argument(
+        "--aside", nargs="*", default=[], metavar="LANGUAGE", help="printed, and not fitted to"
+    )
     parser.add_argument("--cache", type=Path, metavar="FILE", help="where vectors are kept for the next run")
     parser.add_argument("--write", action="store_true", help="put the weights in force")
     options = parser.parse_args()
@@ -146,7 +151,9 @@ def main() -> int:
             100 * fmean(p < floor for one, p in sure if one.language == language and one.answers is answers)
             for answers in (True, False)
         ]
-        sys.stdout.write(f"{language}: not answered of what has an answer {shares[0]:.1f} %, of others {shares[1]:.1f} %\n")
+        sys.stdout.write(
+            f"{language}: not answered of what has an answer {shares[0]:.1f} %, of others {shares[1]:.1f} %\n"
+        )
     sys.stdout.write(f"floor {floor:.3f}, {weights}\n")
     if options.write:
         told = Multilingual(

@@ -56,7 +56,9 @@ def vocabulary() -> list[str]:
     if not path.exists():
         sys.exit(f"{MINILM.name} is not installed: `omegad model install {MINILM.name}`")
     pieces = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-    return sorted(piece for piece in pieces if len(piece) >= LETTERS_MIN and piece.isascii() and piece.isalpha())
+    return sorted(
+        piece for piece in pieces if len(piece) >= LETTERS_MIN and piece.isascii() and piece.isalpha()
+    )
 
 
 def translations(wheel: zipfile.ZipFile, language: str) -> dict[str, str]:
@@ -118,7 +120,9 @@ if __name__ == "__main__":
     found = fitted(
         [threes(text) for text in (*own, *words, *(other for other, _ in others))],
         [False] * (len(own) + len(words)) + [True] * len(others),
-        [1 / len(own)] * len(own) + [OF_VOCABULARY / len(words)] * len(words) + [share for _, share in others],
+        [1 / len(own)] * len(own)
+        + [OF_VOCABULARY / len(words)] * len(words)
+        + [share for _, share in others],
     )
     target = ROOT / "omegad" / "text" / "letters.json"
     target.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

@@ -50,6 +50,30 @@ def test_what_is_english_or_tells_nothing_is_taken_for_english(text: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Zeige systemweite Informationen",
+        "Verteiltes Versionskontrollsystem",
+        "Mostrare informazioni dettagliate",
+        "Edytuje plik tekstowy",
+    ],
+)
+def test_what_has_no_small_words_is_told_by_its_letters_where_other_languages_have_been_met(
+    text: str,
+) -> None:
+    assert not language_of(text, is_met=True).is_english
+    assert language_of(f"{text}: what is that?", is_met=True).is_english
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["deploy script", "Docker registry credentials", "flaky integration tests", "PaymentGateway timeout"],
+)
+def test_a_few_words_in_english_stay_english_where_other_languages_have_been_met(text: str) -> None:
+    assert language_of(text, is_met=True).is_english
+
+
+@pytest.mark.parametrize(
     ("question", "words"),
     [
         ("Auf welchem Port läuft die Datenbank?", {"Port", "läuft", "Datenbank"}),
