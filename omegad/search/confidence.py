@@ -72,7 +72,9 @@ def features(
     if sought.vector and sought.index and places and sought.index.is_multilingual(sought.vector):
         return {
             "intercept": 1.0,
+            "log_cosine": _log_cosine(known, places),
             "log_ahead": _log_ahead(known, places),
+            "lead": lead,
             "lacks_names": lacks_names,
             "in_period": in_period,
             "by_chance": by_chance,
@@ -97,8 +99,11 @@ def features(
     }
     if sought.vector is None or not places:
         return found
-    cosine = max(float(known.cosine[place]) for place in places)
-    return found | {"log_cosine": math.log(UNRELATED + max(0.0, cosine)), "lead": lead}
+    return found | {"log_cosine": _log_cosine(known, places), "lead": lead}
+
+
+def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
+    return math.log(UNRELATED + max(0.0, *(float(known.cosine[place]) for place in places)))
 
 
 def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> float:

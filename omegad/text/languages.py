@@ -12,6 +12,8 @@ from importlib import resources
 
 import msgspec
 
+from omegad.text.stems import stem_in
+
 ENGLISH = "en"
 OTHER = "und"
 """A language that is not told from others in its script."""
@@ -55,6 +57,10 @@ class Language(msgspec.Struct, frozen=True):
     def is_english(self) -> bool:
         """Whether the texts of it are English, or tell nothing."""
         return self.code == ENGLISH
+
+    def stem(self, word: str) -> str:
+        """Return the stem of a word in lower case; in English, whose stems full text finds itself, the word."""
+        return word if self.is_english or word in self.small else stem_in(self.code, word)
 
     def without_small_words(self, question: str) -> str:
         """Return a question without these words; as it is where nothing else is in it."""

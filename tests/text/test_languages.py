@@ -91,5 +91,13 @@ def test_a_question_word_without_spaces_is_no_term_and_what_is_asked_about_is() 
     assert not any("什么" in term for term in terms)
 
 
+def test_a_word_of_a_question_is_looked_for_by_its_stem_too_unless_it_is_english() -> None:
+    assert telling("Wann werden die Datenbanken gesichert?") == (
+        '("Datenbanken" OR "datenbank")',
+        '"gesichert"',
+    )
+    assert telling("when are the databases saved") == ('"databases"', '"saved"')
+
+
 def test_a_question_of_small_words_alone_keeps_them() -> None:
     assert asked("Wer ist das?") == "Wer ist das?"
