@@ -59,7 +59,7 @@ class Language(msgspec.Struct, frozen=True):
         return self.code == ENGLISH
 
     def stem(self, word: str) -> str:
-        """Return the stem of a word in lower case; in English, whose stems full text finds itself, the word."""
+        """Return the stem of a word in lower case; the word in English, whose stems full text finds."""
         return word if self.is_english or word in self.small else stem_in(self.code, word)
 
     def without_small_words(self, question: str) -> str:
