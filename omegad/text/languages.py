@@ -26,6 +26,7 @@ PLAIN_MIN = 0.1  # of a text's words are small words of another language, where 
 # Log-odds by its letters, from which on a text that small words do not tell is not English: among texts in
 # English, and where others have been met
 FOREIGN, LIKELY = 4.0, 0.5
+DOUBTFUL = -0.5  # log-odds, below which a single small word tells nothing
 
 _SCRIPTS = {
     "ja": "\u3041-\u30ff\u31f0-\u31ff",
@@ -126,7 +127,9 @@ def _language_of(text: str, foreign: float) -> Language:
     counts = Counter(code for codes in told if codes != _OF_ENGLISH for code in codes)
     best, small = max(counts.items(), key=lambda one: (one[1], -_LATIN.index(one[0])), default=(OTHER, 0))
     accented = 0 if text.isascii() else sum(_ACCENT.search(word) is not None for word in words)
-    is_told = small + accented > 1 or (small == 1 and small >= PLAIN_MIN * len(words) and _foreign(words) > 0)
+    is_told = small + accented > 1 or (
+        small == 1 and small >= PLAIN_MIN * len(words) and _foreign(words) > DOUBTFUL
+    )
     if is_told and small + ACCENTED * accented > english:
         return _ALL[best]
     return _ALL[best if _foreign(words) > foreign * (1 + english) else ENGLISH]

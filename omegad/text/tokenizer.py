@@ -153,7 +153,7 @@ def lexemes(text: str) -> str:
     text = comparable(text[:TEXT_CHARACTERS_MAX])
     found = dict.fromkeys(" ".join(parts) for name in camel_names(text) if len(parts := humps(name)) > 1)
     if text.isascii():
-        return " ".join(found)  # which has no other letters, and none that are written without spaces
+        return " ".join((*found, *guises, *stems))  # there are none that are written without spaces
     glued = dict.fromkeys(
         beside.group()
         for run in _UNSPACED.finditer(text[:TEXT_CHARACTERS_MAX])

@@ -107,7 +107,10 @@ def test_no_text_takes_long(unit: str) -> None:
 
 
 def test_a_word_in_another_guise_is_a_word_too_and_one_that_the_tokenizer_knows_is_not_said_twice() -> None:
-    assert lexemes("the Haupt\u00adstraße, and the ﬁle of the café, is what we have, naïve Über") == "hauptstrasse file"
+    assert (
+        lexemes("the Haupt\u00adstraße, and the ﬁle of the café, is what we have, naïve Über")
+        == "hauptstrasse file"
+    )
     assert lexemes("done 👍🏽 in 🇩🇪 👩\u200d💻") == "u1f44d u1f1e9u1f1ea u1f469 u1f4bb"
 
 
