@@ -64,14 +64,15 @@ class VectorIndexes:
 
     def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
         """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
-        first, *others = (index.selected(wanted) for index in self._indexes.values())
-        for other in others:
-            first = np.union1d(first, other) if len(other) else first
+        usual, *others = self._indexes.values()
+        first = usual.selected(wanted)
+        for other in filter(len, others):
+            first = np.union1d(first, other.selected(wanted))
         return first
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that none holds a vector of."""
-        for index in self._indexes.values():
+        for index in filter(len, self._indexes.values()):
             memory_rows = index.without(memory_rows)
         return memory_rows
 
