@@ -35,12 +35,14 @@ _SCRIPTS = {
     "th": "\u0e01-\u0e7f",
     "ru": "\u0400-\u052f",
     "ar": "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff",
+    "ur": "\u0679\u0688\u0691\u06ba\u06be\u06c1\u06d2",
     "hi": "\u0900-\u097f",
     "bn": "\u0980-\u09ff",
     "el": "\u0370-\u03ff\u1f00-\u1fff",
     "he": "\u0590-\u05ff",
     OTHER: "\u0530-\u058f\u0700-\u074f\u0780-\u08ff\u0a00-\u0dff\u0e80-\u10ff\u1200-\u1cff\ua4d0-\uabff",
 }
+_BY_A_SIGN = ("ja", "ur")  # which write with Chinese and with Arabic signs as well
 _UNSPACED = ("ja", "zh", "th")
 _WORD = re.compile(r"(?<![\w./@$=-])[^\W\d_]+(?![\w/@=-])")  # no part of a path, an option or a name
 _SIGNS = {language: re.compile(f"[{signs}]") for language, signs in _SCRIPTS.items()}
@@ -118,8 +120,8 @@ def _language_of(text: str, foreign: float) -> Language:
         others: float = sum(_NOT_LATIN.search(word) is not None for word in words) if not unspaced else 0
         others += unspaced / SIGNS_PER_WORD
         if others >= SHARE_MIN * (others + latin):
-            # Japanese writes with Chinese signs as well.
-            return _ALL["ja" if signs["ja"] else max(signs, key=signs.__getitem__)]
+            most = max(signs, key=signs.__getitem__)
+            return _ALL[next((code for code in _BY_A_SIGN if signs[code]), most)]
     told = [codes for word in words if (codes := _TOLD_BY.get(word))]
     english = told.count(_OF_ENGLISH)
     if text.isascii() and english and english == len(told):
