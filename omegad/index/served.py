@@ -122,7 +122,7 @@ class ServedIndex:
         other = self.multilingual
         if other is None or self.embedder.embedder_id is None:
             return self.embedders or (self.embedder,)
-        if not language_of(question).is_english:
+        if not language_of(question, is_met=self.meets_languages).is_english:
             self.meets_languages = True
             return (other,)
         return (self.embedder, other) if self._has_others else (self.embedder,)
@@ -135,7 +135,7 @@ class ServedIndex:
     def embedder_of(self, content: str) -> Embedder:
         """Return the model that a text is embedded by."""
         other = self.multilingual
-        if other is None or language_of(content).is_english:
+        if other is None or language_of(content, is_met=self.meets_languages).is_english:
             self.lags = True
             return self.embedder
         self.meets_languages = self._has_others = True

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from omegad.text.languages import language_of
+from omegad.text.languages import Language, language_of
 from omegad.text.stems import stem
 from omegad.text.tokenizer import bigrams, camel_names, comparable, folded, humps, unspaced_runs
 
@@ -61,9 +61,9 @@ def telling(text: str) -> tuple[str, ...]:
     """Return the terms of *text* that tell something, quoted, each an expression; all of them where none
     does.
     """
-    terms = _terms(asked(text))
+    terms, language = _terms(asked(text)), language_of(text)
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
-    expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
+    expressions = dict.fromkeys(expression for term in found for expression in _expressions(term, language))
     return tuple(_bounded(islice(expressions, TERMS_MAX)))
 
 
@@ -163,17 +163,18 @@ def words_of(text: str) -> int:
     return len(_RUN.findall(text))
 
 
-def _expressions(term: str) -> Iterator[str]:
-    """Yield what a term is found by.
+def _expressions(term: str, language: Language) -> Iterator[str]:
+    """Yield what a term of a question in some language is found by.
 
     That is itself, a long one in parts; for a compound name also its parts in a row, for a version also how
-    it is written with a v or without; without spaces each two of its characters.
+    it is written with a v or without, for a word in another language than English also its stem; without
+    spaces each two of its characters.
     """
     parts = list(_RUN.finditer(term))
     if len(parts) > PARTS_MAX:
         for first in range(0, len(parts), PARTS_MAX):
             part = parts[first : first + PARTS_MAX]
-            yield from _expressions(term[part[0].start() : part[-1].end()])
+            yield from _expressions(term[part[0].start() : part[-1].end()], language)
         return
     runs = tuple(unspaced_runs(term))
     if runs:
@@ -187,6 +188,8 @@ def _expressions(term: str) -> Iterator[str]:
         ways.append(f"v{bare}" if bare == term else bare)
     if not term.isascii() and (plain := folded(term)) != term.lower():
         ways.append(plain)
+    if not language.is_english and (root := folded(language.stem(term.lower()))) != folded(term):
+        ways.append(root)
     yield f"({' OR '.join(_quoted(way) for way in (term, *ways))})" if ways else _quoted(term)
 
 

@@ -97,6 +97,16 @@ class VectorIndex:
             + self._columns.size_bytes
         )
 
+    @property
+    def seen(self) -> tuple[int, int | None]:
+        """The last vector, of any model, and the last change of a memory that it knows of."""
+        return self._last_vector, self._last_change
+
+    @property
+    def has_early(self) -> bool:
+        """Whether it waits for memories that a lagging view does not show yet."""
+        return bool(self._early)
+
     def scaled(self, cosine: float) -> float:
         """Return what a cosine would be by the model for English."""
         return min(1.0, SLOPE * cosine - OFFSET) if self.is_multilingual else cosine

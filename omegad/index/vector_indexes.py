@@ -5,6 +5,7 @@ other languages are met, what is English gets those as well, after a while: they
 in other languages. Cosines of different models have different scales, and are brought to one.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,8 @@ class VectorIndexes:
     def __init__(self, *indexes: VectorIndex) -> None:
         """Put them together, of which there is at least one."""
         self._indexes = {index.embedder_id: index for index in indexes}
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int | None] | None = None  # by the usual one, when the others were synced
 
     @property
     def embedder_ids(self) -> tuple[str, ...]:
@@ -48,20 +51,28 @@ class VectorIndexes:
         return next((index.is_multilingual for index in self._asked(vectors)), False)
 
     def sync(self, connection: Connection) -> None:
-        """Bring all up to the connection's moment."""
-        for index in self._indexes.values():
-            index.sync(connection)
+        """Bring all up to the connection's moment; the others' tables are asked only where the usual one's
+        have told of something new.
+        """
+        usual, *others = self._indexes.values()
+        with self._lock:
+            usual.sync(connection)
+            if usual.seen != self._seen or any(other.has_early for other in others):
+                for other in others:
+                    other.sync(connection)
+                self._seen = usual.seen
 
     def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
         """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
-        first, *others = (index.selected(wanted) for index in self._indexes.values())
-        for other in others:
-            first = np.union1d(first, other) if len(other) else first
+        usual, *others = self._indexes.values()
+        first = usual.selected(wanted)
+        for other in filter(len, others):
+            first = np.union1d(first, other.selected(wanted))
         return first
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that none holds a vector of."""
-        for index in self._indexes.values():
+        for index in filter(len, self._indexes.values()):
             memory_rows = index.without(memory_rows)
         return memory_rows
 
@@ -71,6 +82,8 @@ class VectorIndexes:
         """Return (memory row, cosine) of those selected, nearest first, equals by row: up to *limit* of
         each model.
         """
+        if (only := self._only(vectors)) is not None:
+            return only.nearest(connection, vectors[only.embedder_id], wanted, limit)
         found = dict[int, float]()
         earlier = list[VectorIndex]()
         for index in self._asked(vectors):
@@ -91,6 +104,8 @@ class VectorIndexes:
         self, connection: Connection, vectors: Vectors, memory_rows: Sequence[int]
     ) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
+        if (only := self._only(vectors)) is not None:
+            return only.cosines_of(connection, vectors[only.embedder_id], memory_rows)
         found = dict[int, float]()
         for index in self._asked(vectors):
             left = [row for row in memory_rows if row not in found]
@@ -104,11 +119,18 @@ class VectorIndexes:
         """Return the cosine of each of the memory rows with each, by their first passages: shape (rows,
         rows), 0 where no model has vectors of both.
         """
+        if (only := self._only(vectors)) is not None:
+            return only.likeness(connection, memory_rows)[0]
         alike = np.zeros((len(memory_rows), len(memory_rows)))
         for index in self._asked(vectors):
             products, has = index.likeness(connection, memory_rows)
             alike = np.where((alike == 0) & has[:, None] & has[None, :], products, alike)
         return alike
+
+    def _only(self, vectors: Vectors) -> VectorIndex | None:
+        """Return the index of the usual model where a question is compared by no other, as in English."""
+        asked = self._asked(vectors)
+        return asked[0] if len(asked) == 1 and not asked[0].is_multilingual else None
 
     def _asked(self, vectors: Vectors) -> list[VectorIndex]:
         return [self._indexes[embedder_id] for embedder_id in vectors if embedder_id in self._indexes]

@@ -8,7 +8,10 @@ that the question is about holds them.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 
+import msgspec
 import numpy as np
 
 from omegad.search.candidates import Candidates, SearchRequest
@@ -22,20 +25,26 @@ UNRELATED = 0.1
 FEW = 100  # memories, among which it says little that a word is in none
 JUDGED = 3  # of the best results, for whether any of them answers
 PERIOD = SHOWN.index("period")
-MULTILINGUAL = {
-    "intercept": 6.567,
-    "log_ahead": 5.923,
-    "by_chance": -0.992,
-    "lacks_names": -0.711,
-    "in_period": 1.03,
-}
-"""What a unit of each sign adds to the log-odds where a question is in another language than English.
-
-Fitted to questions in six languages about paragraphs in English, and in their own (XQuAD, CC BY-SA 4.0), half
-of which nothing answers, in stores of 1 to 120; `in_period` is that of English.
-"""
 AHEAD_LEAST = 0.1  # of a cosine, below which differences say little
 AS_MANY = 10  # candidates at right angles are taken to stand beside those there are, so that few say little
+
+
+class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a unit of each sign adds to the log-odds that the best results answer a question in another
+    language than English, the confidence below which nothing is answered, and in `provenance` what they were
+    fitted to.
+    """
+
+    provenance: str
+    confidence: Mapping[str, float]
+    floor: float
+
+
+@cache
+def multilingual() -> Multilingual:
+    """Return what is in force, fitted by `python -m tests.retrieval.fit_languages`."""
+    said = resources.files("omegad.search").joinpath("multilingual.json").read_bytes()
+    return msgspec.json.decode(said, type=Multilingual)
 
 
 def features(
@@ -63,7 +72,9 @@ def features(
     if sought.vector and sought.index and places and sought.index.is_multilingual(sought.vector):
         return {
             "intercept": 1.0,
+            "log_cosine": _log_cosine(known, places),
             "log_ahead": _log_ahead(known, places),
+            "lead": lead,
             "lacks_names": lacks_names,
             "in_period": in_period,
             "by_chance": by_chance,
@@ -88,13 +99,18 @@ def features(
     }
     if sought.vector is None or not places:
         return found
-    cosine = max(float(known.cosine[place]) for place in places)
-    return found | {"log_cosine": math.log(UNRELATED + max(0.0, cosine)), "lead": lead}
+    return found | {"log_cosine": _log_cosine(known, places), "lead": lead}
 
 
-def is_by_meaning(found: Mapping[str, float]) -> bool:
-    """Say whether the signs are of meaning as well as of words."""
-    return "log_cosine" in found
+def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
+    return math.log(UNRELATED + max(0.0, *(float(known.cosine[place]) for place in places)))
+
+
+def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> float:
+    """Return the confidence below which nothing is answered, where such signs were found among so many."""
+    if "log_ahead" in found:
+        return multilingual().floor
+    return round(model.floor_of(memories), 6) if "log_cosine" in found else model.floor
 
 
 def _log_ahead(known: Candidates, places: Sequence[int]) -> float:
@@ -114,5 +130,5 @@ def confidence(found: dict[str, float], model: RankingModel) -> float:
     has none.
     """
     if "log_ahead" in found:
-        return probability(MULTILINGUAL, found)
-    return probability(model.confidence if is_by_meaning(found) else model.confidence_by_words, found)
+        return probability(multilingual().confidence, found)
+    return probability(model.confidence if "log_cosine" in found else model.confidence_by_words, found)

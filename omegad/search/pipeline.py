@@ -35,6 +35,7 @@ BY_ITSELF = (
 )
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
+HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -209,8 +210,7 @@ def answers_of(
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
     sure = confidence.confidence(signs, sources.model)
-    if confidence.is_by_meaning(signs):
-        floor = round(sources.model.floor_of(seen.sought.scope.count), 6)
+    floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
@@ -337,6 +337,9 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     # What holds but a part of what is asked for speaks of another thing of that name.
     named = np.array([one.features[IDENTIFIERS] for one in known])
     as_much = (named[:, None] >= named[None, :]) | (named[:, None] == 0)
+    places = {row: place for place, row in enumerate(seen.rows)}
+    held = seen.features[[places[row] for row in rows], COVERAGE]
+    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
     may_follow = apart & stated[:, None] & stated[None, :] & as_much
     return Statements(said=said, cosine=alike, may_follow=may_follow)
 

@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from omegad.search.model import Array, Newness
 
-RANKING_VERSION = 4
+RANKING_VERSION = 5
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
 # with each other
 USUAL_COSINE, USUAL_PAIRS = 0.25, 2
 MANY = 6  # candidates, of which some are of another matter than the others
+VERSIONS = 3  # of one matter; where more are as alike, they say one thing each of many: "X is in Y"
 LEAD_MAX = 6.0  # of the best, beyond which it says no more of being right
 ALONE = 2.0  # what the lead of a sole candidate counts
 BEST_MIN = 1.0  # what the best has at least, so that the others can be told in proportion to it
@@ -73,8 +74,8 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
 
     A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
     most `reach`, times how much the two are the same matter: how much more alike than the candidates are
-    among themselves. Nothing is lowered, so that what is wrongly
-    taken for outdated stays one place below.
+    among themselves, and than each is to so many others. Nothing is lowered, so that what is wrongly taken
+    for outdated stays one place below.
     """
     count = len(statements.said)
     first, pairs = found[:count], statements.cosine[np.triu_indices(count, 1)]
@@ -82,7 +83,10 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     if count >= MANY and median >= newness.blind:
         return list(found)
     usual = (len(pairs) * median + USUAL_PAIRS * USUAL_COSINE) / (len(pairs) + USUAL_PAIRS)
-    low, high = (usual + share * (1 - usual) for share in newness.same)
+    nearest = np.sort(statements.cosine - 2 * np.eye(count), axis=1)[:, ::-1]
+    crowd = nearest[:, VERSIONS - 1] if count > VERSIONS else np.zeros(count)
+    others = np.minimum(usual + newness.same[1] * (1 - usual), np.minimum(crowd[:, None], crowd[None, :]))
+    low, high = (1 - (1 - np.maximum(usual, others)) * (1 - share) for share in newness.same)
     alike = np.clip((statements.cosine - low) / (high - low), 0.0, 1.0)
     reach = newness.reach * alike * statements.may_follow
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0

@@ -1,4 +1,6 @@
-"""Words without their inflection, by the Snowball stemmer for English (Porter 2001)."""
+"""Words without their inflection, by the Snowball stemmers: that for English (Porter 2001), and those for the
+other languages that PyStemmer knows.
+"""
 
 import threading
 from functools import lru_cache
@@ -6,6 +8,30 @@ from functools import lru_cache
 import Stemmer
 
 LANGUAGE = "english"
+OTHERS = {
+    "ar": "arabic",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "id": "indonesian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""The stemmers of the languages that are told, by their codes."""
+_KNOWN = frozenset(Stemmer.algorithms())
 STEMS_MAX = 16_384
 """How many stems are kept at hand; most words of a text occur again."""
 LETTERS_MAX = 64
@@ -17,6 +43,7 @@ class _OfThread(threading.local):
 
     def __init__(self) -> None:
         self.stemmer = Stemmer.Stemmer(LANGUAGE, 0)  # caches nothing itself
+        self.others: dict[str, Stemmer.Stemmer] = {}
 
 
 _OF_THREAD = _OfThread()
@@ -30,3 +57,16 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=STEMS_MAX)
 def _stem(word: str) -> str:
     return str(_OF_THREAD.stemmer.stemWord(word))
+
+
+def stem_in(code: str, word: str) -> str:
+    """Return the stem of a word in lower case in another language than English; the word where its stemmer is
+    not known.
+    """
+    name = OTHERS.get(code)
+    if name not in _KNOWN or len(word) > LETTERS_MAX:
+        return word
+    stemmer = _OF_THREAD.others.get(code)
+    if stemmer is None:
+        stemmer = _OF_THREAD.others[code] = Stemmer.Stemmer(name, 0)
+    return str(stemmer.stemWord(word))

@@ -12,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from omegad.text.languages import language_of
+
 TEXT_CHARACTERS_MAX = 65_536  # of one text that is broken up
 GLUED_CHARACTERS_MAX = 64
 NAME_CHARACTERS_MAX = 128  # what is longer is no name
@@ -130,17 +132,28 @@ def unspaced_runs(text: str) -> Iterator[str]:
         yield match.group()
 
 
+def _stems(text: str) -> dict[str, None]:
+    language = language_of(text)
+    if language.is_english:
+        return {}
+    words = {word: folded(word) for word in _RUN.findall(comparable(text).lower())}
+    stems = {word: folded(language.stem(word)) for word in words}
+    return dict.fromkeys(stem for word, stem in stems.items() if stem != words[word])
+
+
 def lexemes(text: str) -> str:
     """Return what a text can be found by beside its words, as words.
 
     These are the parts of CamelCase names, what is written in other letters right beside an unspaced run,
-    words that are written in another guise, and bigrams of unspaced runs.
+    words that are written in another guise, bigrams of unspaced runs, and in another language than English
+    the stems of words.
     """
+    stems = _stems(text[:TEXT_CHARACTERS_MAX])
     guises = () if text.isascii() else dict.fromkeys(_guises(text[:TEXT_CHARACTERS_MAX]))
     text = comparable(text[:TEXT_CHARACTERS_MAX])
     found = dict.fromkeys(" ".join(parts) for name in camel_names(text) if len(parts := humps(name)) > 1)
     if text.isascii():
-        return " ".join(found)  # which has no other letters, and none that are written without spaces
+        return " ".join((*found, *guises, *stems))  # there are none that are written without spaces
     glued = dict.fromkeys(
         beside.group()
         for run in _UNSPACED.finditer(text[:TEXT_CHARACTERS_MAX])
@@ -151,4 +164,4 @@ def lexemes(text: str) -> str:
         if beside
     )
     runs = (" ".join((*bigrams(run), *run)) for run in unspaced_runs(text))
-    return " ".join((*found, *glued, *guises, *runs))
+    return " ".join((*found, *glued, *guises, *runs, *stems))

@@ -285,11 +285,11 @@ def named(options: argparse.Namespace) -> list[Corpus]:
     return found
 
 
-def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None]]:
+def embedder(models: Path, cache: Path | None, choice: str = "auto") -> tuple[Embed, Callable[[], None]]:
     """Return what embeds a text by the installed model, and what writes the vectors to *cache*; raises
     `FileNotFoundError` without a model.
     """
-    manifest = catalogue.installed(models, "auto")
+    manifest = catalogue.installed(models, choice)
     if manifest is None:
         raise FileNotFoundError(f"no embedding model in {models}; `omegad model install` fetches one")
     session = Session(models / manifest.name, manifest)
@@ -312,13 +312,13 @@ def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None
 class Library:
     """Corpora, each as the project of a home of its own, to ask questions of."""
 
-    def __init__(self, corpora: Sequence[Corpus], embed: Embed) -> None:
-        """Store all memories in order, a minute apart."""
+    def __init__(self, corpora: Sequence[Corpus], embed: Embed, *, is_multilingual: bool = False) -> None:
+        """Store all memories in order, a minute apart; by one model, which may be that for all languages."""
         self.corpora = corpora
         self._embed = embed
         self._views: defaultdict[str, Shown] = defaultdict(Shown)
         self._indexs: defaultdict[str, VectorIndexes] = defaultdict(
-            lambda: VectorIndexes(VectorIndex(EMBEDDER))
+            lambda: VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=is_multilingual))
         )
         self._rows: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._minutes = count()

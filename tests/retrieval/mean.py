@@ -28,28 +28,27 @@ CATALOGUES = ("conf", "contrib/admin", "contrib/auth")
 CHARACTERS = (15, 200)  # of an English sentence that is taken
 SENTENCES = 60  # of a language
 PLACES = 5
-_HOLE = re.compile(
+HOLE = re.compile(
     r"%\(\w+\)[sd]|%[sd]|\{\w*\}|\N{LEFT DOUBLE QUOTATION MARK}|\N{RIGHT DOUBLE QUOTATION MARK}"
 )
 
 
+def said_by(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
+    """Return what a catalogue of the wheel says, by what that is in English, but what has several lines."""
+    known = gettext.GNUTranslations(io.BytesIO(wheel.read(name)))._catalog  # type: ignore[attr-defined]
+    return {key: other for key, other in known.items() if isinstance(key, str) and "\n" not in key}
+
+
 def sentences(wheel: zipfile.ZipFile, language: str) -> dict[str, str]:
     """Return what is said in a language, by what that is in English."""
-    found: dict[str, str] = {}
-    for catalogue in CATALOGUES:
-        name = f"django/{catalogue}/locale/{language}/LC_MESSAGES/django.mo"
-        if name not in wheel.namelist():
-            continue
-        said = gettext.GNUTranslations(io.BytesIO(wheel.read(name)))
-        known = said._catalog  # type: ignore[attr-defined]
-        for english, other in known.items():
-            if (
-                isinstance(english, str)
-                and CHARACTERS[0] < len(english) < CHARACTERS[1]
-                and "\n" not in english
-            ):
-                found[_HOLE.sub("", english)] = _HOLE.sub("", other)
-    return found
+    names = [f"django/{catalogue}/locale/{language}/LC_MESSAGES/django.mo" for catalogue in CATALOGUES]
+    said = [said_by(wheel, name) for name in names if name in wheel.namelist()]
+    return {
+        HOLE.sub("", english): HOLE.sub("", other)
+        for one in said
+        for english, other in one.items()
+        if CHARACTERS[0] < len(english) < CHARACTERS[1]
+    }
 
 
 def mean(session: Session, wheel: zipfile.ZipFile) -> npt.NDArray[np.float64]:

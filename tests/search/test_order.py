@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from omegad.memory.types import BUILT_IN
-from tests.builders import START_US, contradicted, deleted, edited, promoted, queried, rated, repeated
+from tests.builders import START_US, contradicted, deleted, edited, promoted, queried, rated, repeated, stored
 from tests.searching import DAY_US, MODES, Searched, day, ids, stages_of
 
 YEAR_ON_US = START_US + 400 * DAY_US
@@ -207,6 +207,17 @@ def test_the_newest_may_follow_although_it_lacks_the_name_that_is_asked_for(view
     )
     found = views.find("which limit has exporter.py for each customer of the shop", now_us=YEAR_ON_US)
     assert ids(found) == ["newer", "older"]
+
+
+def test_what_holds_little_of_the_question_is_not_lifted_for_being_alike_and_new(views: Searched) -> None:
+    question = "after a long walk along the quiet canal tell me: what is the size of the festival"
+    views.show(stored("size", "its size: large"), occurred_at=day(1), session_id=None)
+    views.show(stored("place", "its site: oslo"), occurred_at=day(2), session_id=None)
+    views.embed("size", f"{question} a1 a2 a3 a4 a5 a6 a7")
+    views.embed("place", f"{question} b1 b2 b3 b4 b5 b6 b7")
+    found = views.find(question, now_us=YEAR_ON_US, explain=True, project=None)
+    assert ids(found) == ["size", "place"]
+    assert all("newer" not in stages_of(one) for one in found)
 
 
 def test_nothing_is_lifted_among_texts_that_the_model_does_not_tell_apart(views: Searched) -> None:

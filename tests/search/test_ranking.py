@@ -127,6 +127,21 @@ def test_the_newest_of_the_same_matter_stands_right_above(
     assert found[0].score == pytest.approx(scores[0], abs=len(scores) * EPSILON)
 
 
+@pytest.mark.parametrize(
+    ("alike", "cosine", "best"),
+    [(2, HALF, 1), (5, HALF, 0), (5, 1.0, 4)],
+    ids=["two", "many", "many wordings"],
+)
+def test_of_many_that_are_half_the_same_each_says_something_of_its_own(
+    alike: int, cosine: float, best: int
+) -> None:
+    cosines = np.zeros((9, 9))
+    cosines[:alike, :alike] = cosine
+    statements = among(range(9), np.maximum(cosines, np.eye(9)))
+    found = ranking.renewed(found_with([1 - place / 10 for place in range(9)]), statements, NEWNESS)
+    assert found[0].id == best
+
+
 @given(SCORES, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 20), st.floats(0, 1)), max_size=9))
 def test_what_an_edge_leads_to_has_a_share_of_a_score_and_keeps_its_own_if_that_is_better(
     scores: list[float], links: list[tuple[int, int, float]]

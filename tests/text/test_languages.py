@@ -23,6 +23,7 @@ from omegad.text.languages import language_of
         ("ko", "데이터베이스는 어느 포트를 사용합니까?"),
         ("ru", "Почему соединение закрывается через минуту?"),
         ("ar", "لماذا ينقطع الاتصال بعد دقيقة؟"),
+        ("ur", "ڈیٹا بیس کس پورٹ پر چلتا ہے؟"),
         ("hi", "डेटाबेस किस पोर्ट पर चलता है?"),
         ("bn", "ডাটাবেস কোন পোর্টে চলে?"),
     ],
@@ -50,6 +51,30 @@ def test_what_is_english_or_tells_nothing_is_taken_for_english(text: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Zeige systemweite Informationen",
+        "Verteiltes Versionskontrollsystem",
+        "Mostrare informazioni dettagliate",
+        "Edytuje plik tekstowy",
+    ],
+)
+def test_what_has_no_small_words_is_told_by_its_letters_where_other_languages_have_been_met(
+    text: str,
+) -> None:
+    assert not language_of(text, is_met=True).is_english
+    assert language_of(f"{text}: what is that?", is_met=True).is_english
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["deploy script", "Docker registry credentials", "flaky integration tests", "PaymentGateway timeout"],
+)
+def test_a_few_words_in_english_stay_english_where_other_languages_have_been_met(text: str) -> None:
+    assert language_of(text, is_met=True).is_english
+
+
+@pytest.mark.parametrize(
     ("question", "words"),
     [
         ("Auf welchem Port läuft die Datenbank?", {"Port", "läuft", "Datenbank"}),
@@ -65,6 +90,14 @@ def test_a_question_word_without_spaces_is_no_term_and_what_is_asked_about_is() 
     terms = telling("我们什么时候部署。")
     assert '"部署"' in terms
     assert not any("什么" in term for term in terms)
+
+
+def test_a_word_of_a_question_is_looked_for_by_its_stem_too_unless_it_is_english() -> None:
+    assert telling("Wann werden die Datenbanken gesichert?") == (
+        '("Datenbanken" OR "datenbank")',
+        '"gesichert"',
+    )
+    assert telling("when are the databases saved") == ('"databases"', '"saved"')
 
 
 def test_a_question_of_small_words_alone_keeps_them() -> None:

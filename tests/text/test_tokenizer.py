@@ -107,5 +107,20 @@ def test_no_text_takes_long(unit: str) -> None:
 
 
 def test_a_word_in_another_guise_is_a_word_too_and_one_that_the_tokenizer_knows_is_not_said_twice() -> None:
-    assert lexemes("Haupt\u00adstraße, ﬁle, café, naïve Über") == "hauptstrasse file"
+    assert (
+        lexemes("the Haupt\u00adstraße, and the ﬁle of the café, is what we have, naïve Über")
+        == "hauptstrasse file"
+    )
     assert lexemes("done 👍🏽 in 🇩🇪 👩\u200d💻") == "u1f44d u1f1e9u1f1ea u1f469 u1f4bb"
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("Die Datenbanken werden nachts gesichert", "datenbank nacht"),
+        ("Подключения закрываются через минуту", "подключен закрыва минут"),
+        ("the databases are saved at night", ""),
+    ],
+)
+def test_what_is_not_english_is_found_by_its_stems_too(text: str, stems: str) -> None:
+    assert lexemes(text) == stems
