@@ -19,6 +19,7 @@ from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
+from omegad.search.clauses import clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
 from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted
@@ -126,6 +127,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflict: str | None = None
     """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
 
+    passage: str | None = None
+    """Of a long content the part that holds most of the question's words, where any does."""
+
     person: str | None = None
     machine: str | None = None
     agent: str | None = None
@@ -224,7 +228,7 @@ def answers_of(
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, explained, same=same) if is_answer else []
+    results = _results(connection, answers, scale, seen.question, explained=explained, same=same) if is_answer else []
     return Matches(
         results=results,
         confidence=round(sure, 6),
@@ -374,7 +378,10 @@ def _folded(
     """
     rows = [one.id for one in best if one.id in seen.shown]
     index, vector = seen.sought.index, seen.sought.vector
-    if index is None or vector is None:
+    if index is None or vector is None or len(rows) < 2:
+        return list(best), {}
+    alike = index.likeness(connection, vector, rows)
+    if (same := alike >= folding.SAME_COSINE).sum() == same.trace():  # each is like itself alone
         return list(best), {}
     sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
     contents = dict(connection.execute(sql, (str(rows),)))
@@ -388,7 +395,7 @@ def _folded(
         for row in rows
     ]
     by_id, fronts, same = {one.id: one for one in best}, list[Ranked](), dict[int, tuple[int, ...]]()
-    groups = folding.groups(sayings, index.likeness(connection, vector, rows))
+    groups = folding.groups(sayings, alike)
     first = {rows[min(group)]: group for group in groups}
     for one in best:
         if one.id in first:
@@ -406,8 +413,9 @@ def _results(
     connection: Connection,
     best: Sequence[Ranked],
     scale: float,
-    explained: Mapping[int, Explanation],
+    question: Question,
     *,
+    explained: Mapping[int, Explanation],
     same: Mapping[int, tuple[int, ...]],
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
@@ -429,6 +437,7 @@ def _results(
             Result(
                 **shown,
                 score=max(0.0, one.score * scale),
+                passage=clause(shown["content"], question.words),
                 same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
                 explanation=explained.get(one.id),
             )
