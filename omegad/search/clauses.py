@@ -16,7 +16,7 @@ CLAUSE_CHARACTERS = 300
 READ_CHARACTERS = 12_000
 
 # Where a sentence or line ends
-_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\s*\n\s*")
+_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\s*\n\s*")
 
 
 def clause(content: str, words: Collection[str]) -> str | None:

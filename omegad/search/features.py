@@ -49,7 +49,7 @@ FEATURES = (*MATCHING, *SHOWN, *PRIOR)
 IDENTIFIERS = SHOWN.index("identifiers")
 COVERAGE = FEATURES.index("coverage")
 
-READ_CHARACTERS = 12_000  # of a content, when words are looked for in it
+READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
 WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say

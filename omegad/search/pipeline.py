@@ -1,10 +1,12 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
 from omegad.index import words
@@ -228,7 +230,11 @@ def answers_of(
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, seen.question, explained=explained, same=same) if is_answer else []
+    results = (
+        _results(connection, answers, scale, seen.question, explained=explained, same=same)
+        if is_answer
+        else []
+    )
     return Matches(
         results=results,
         confidence=round(sure, 6),
@@ -376,13 +382,17 @@ def _folded(
     """Return the results of which none says the same as another, each in the place and with the score of the
     first that says so; and, by row, the rows for which one stands.
     """
-    rows = [one.id for one in best if one.id in seen.shown]
+    rows = [one.id for one in best if one.id in seen.shown and not seen.shown[one.id].is_spoken]
     index, vector = seen.sought.index, seen.sought.vector
-    if index is None or vector is None or len(rows) < 2:
+    if index is None or vector is None or not rows[1:]:
         return list(best), {}
     alike = index.likeness(connection, vector, rows)
-    if (same := alike >= folding.SAME_COSINE).sum() == same.trace():  # each is like itself alone
+    is_near = alike >= folding.SAME_COSINE
+    np.fill_diagonal(is_near, val=False)
+    has_near: npt.NDArray[np.bool_] = is_near.any(axis=0)
+    if not has_near.any():
         return list(best), {}
+    rows, alike = [*compress(rows, has_near.tolist())], alike[np.ix_(has_near, has_near)]
     sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
     contents = dict(connection.execute(sql, (str(rows),)))
     sayings = [
@@ -390,7 +400,6 @@ def _folded(
             contents[row],
             float(seen.shown[row].features[[PROVED, PROBATION]] @ (1, -1)),
             seen.shown[row].said_us,
-            seen.shown[row].is_spoken,
         )
         for row in rows
     ]
@@ -404,7 +413,7 @@ def _folded(
             fronts.append(ranking.with_stage(by_id[front], "same", raised))
             if others:
                 same[front] = tuple(others)
-        elif one.id not in seen.shown:
+        elif one.id not in contents:
             fronts.append(one)
     return fronts, same
 
