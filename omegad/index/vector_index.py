@@ -208,10 +208,9 @@ class VectorIndex:
             indices, which = self._columns.of_rows(np.array(memory_rows, np.int64))
             is_active = self._columns.active[indices]
             which, indices = which[is_active], indices[is_active]
-            first = np.flatnonzero(
-                np.diff(which, prepend=-1)
-            )  # they ascend: no `np.unique`, which loads more
-            places, indices = which[first], indices[first]
+            is_first = np.ones(len(which), np.bool_)
+            is_first[1:] = which[1:] != which[:-1]  # they ascend: no `np.unique`, which loads more
+            places, indices = which[is_first], indices[is_first]
             is_kept = indices < self._exact_max
             found[places[is_kept]] = self._exact[indices[is_kept]]
             read = dict(zip(self._ids[indices[~is_kept]].tolist(), places[~is_kept].tolist(), strict=True))

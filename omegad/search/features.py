@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryType, MemoryTypes
@@ -33,7 +34,7 @@ before and after it in its session; how much more than its own the best cosine a
 
 SHOWN = ("identifiers", "coverage", "beginning", "in_a_row", "period", "author", "brief", "long")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
-words, by their rarity among the candidates, it holds, and holds in its first line; which of its
+words, by their rarity among the candidates, one passage of it holds, and its first line; which of its
 neighbouring words stand beside each other there; whether it is of the time that is named, and of whom the
 question names; how far a turn of a conversation falls short of `FULL` characters; by how many e-folds it
 exceeds a passage.
@@ -53,7 +54,6 @@ FIRST_LINE_CHARACTERS = 300
 WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 FULL = 200  # characters, beyond which a memory does not say more by being longer
-PASSAGE = 1_200  # characters, beyond which it is longer than what one vector stands for
 LENGTHS = (
     90.0,
     1_100.0,
@@ -147,8 +147,8 @@ def shown(
 
 
 def _held(question: Question, texts: Sequence[str]) -> Array:
-    """Return what each text holds of the question: identifiers, words, words in the first line,
-    neighbouring words.
+    """Return what each text holds of the question: identifiers, words in one passage, words in the first
+    line, neighbouring words.
     """
     asked = {word: place for place, word in enumerate(dict.fromkeys(question.words))}
     pairs = {asked[word] * len(asked) + asked[following] for word, following in pairwise(question.words)}
@@ -156,7 +156,8 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     lengths = np.array([len(each.ids) for each in known])
     text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
     begins_at = lengths.cumsum() - lengths
-    holds, begins = np.zeros((2, len(texts), len(asked)))
+    parts = np.array([len(each.begins_at) for each in known])
+    in_parts, begins = (np.zeros((count, len(asked))) for count in (int(parts.sum()), len(texts)))
     in_a_row = np.zeros(len(texts))
     if asked and len(ids):
         wanted = np.array([hash(word) for word in asked])
@@ -165,8 +166,13 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
         places = (wanted[found] == ids).nonzero()[0]
         found, text = found[places], text[places]
         is_first = places - begins_at[text] < np.array([each.in_first_line for each in known])[text]
-        holds[text, found] = begins[text[is_first], found[is_first]] = 1.0
-        beside = ((np.diff(places) == 1) & (np.diff(text) == 0)).nonzero()[0]
+        begins[text[is_first], found[is_first]] = 1.0
+        part = text
+        if len(in_parts) > len(texts):
+            starts = np.concatenate([each.begins_at for each in known]) + begins_at.repeat(parts)
+            part = starts.searchsorted(places, side="right") - 1
+        in_parts[part, found] = 1.0
+        beside = ((places[1:] - places[:-1] == 1) & (text[1:] == text[:-1])).nonzero()[0]
         held = {
             *zip(
                 text[beside].tolist(), (found[beside] * len(asked) + found[beside + 1]).tolist(), strict=True
@@ -174,29 +180,42 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
         }
         for place, pair in held:
             in_a_row[place] += pair in pairs
-    counts = holds.sum(axis=0)
+    first_part = parts.cumsum() - parts
+    counts = np.maximum.reduceat(in_parts, first_part).sum(axis=0)
     rarity = np.log(1 + (len(texts) - counts + 0.5) / (counts + 0.5))
     whole = float(rarity.sum()) or 1.0
     named = {name.lower(): words_in_a_row(name) for name in question.identifiers}
     identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))
     return np.column_stack(
-        [identified, holds @ rarity / whole, begins @ rarity / whole, in_a_row / (len(pairs) or 1)]
+        [
+            identified,
+            np.maximum.reduceat(in_parts @ rarity, first_part) / whole,
+            begins @ rarity / whole,
+            in_a_row / (len(pairs) or 1),
+        ]
     )
 
 
 class _Words(NamedTuple):
-    """The telling words of a text in order, as hashes, and how many of them are in its first line."""
+    """The telling words of a text in order, as hashes, how many of them are in its first line, and at which
+    of them each of its passages begins.
+    """
 
     ids: npt.NDArray[np.int64]
     in_first_line: int
+    begins_at: npt.NDArray[np.intp]
 
 
 def _words(text: str) -> _Words:
     check()
     first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
     begun = stemmed(first)
-    ids = np.array([hash(word) for word in (*begun, *stemmed(text[len(first) :]))], np.int64)
-    return _Words(ids, len(begun))
+    earliest, *others = passages(text)
+    said, begins_at = [*begun, *stemmed(earliest[len(first) :])], [0]
+    for passage in others:
+        begins_at.append(len(said))
+        said += stemmed(passage)
+    return _Words(np.array([hash(word) for word in said], np.int64), len(begun), np.array(begins_at))
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
@@ -213,7 +232,7 @@ def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) ->
         float(period is not None and period.start_us <= row.said_us < period.end_us),
         float(row.author in question.names),
         0.0 if row.author is None else max(0.0, 1 - math.log1p(row.characters) / math.log1p(FULL)),
-        math.log(row.characters / PASSAGE) if row.characters > PASSAGE else 0.0,
+        math.log(row.characters / PASSAGE_CHARACTERS) if row.characters > PASSAGE_CHARACTERS else 0.0,
         math.log2(kind.weight),
         row.priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),

@@ -1,10 +1,12 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
 from omegad.index import words
@@ -19,6 +21,7 @@ from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
+from omegad.search.clauses import clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
 from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted
@@ -127,6 +130,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflict: str | None = None
     """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
 
+    passage: str | None = None
+    """Of a long content the part that holds most of the question's words, where any does."""
+
     person: str | None = None
     machine: str | None = None
     agent: str | None = None
@@ -224,7 +230,11 @@ def answers_of(
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, explained, same=same) if is_answer else []
+    results = (
+        _results(connection, answers, scale, seen.question, explained=explained, same=same)
+        if is_answer
+        else []
+    )
     return Matches(
         results=results,
         confidence=round(sure, 6),
@@ -375,10 +385,17 @@ def _folded(
     """Return the results of which none says the same as another, each in the place and with the score of the
     first that says so; and, by row, the rows for which one stands.
     """
-    rows = [one.id for one in best if one.id in seen.shown]
+    rows = [one.id for one in best if one.id in seen.shown and not seen.shown[one.id].is_spoken]
     index, vector = seen.sought.index, seen.sought.vector
-    if index is None or vector is None:
+    if index is None or vector is None or not rows[1:]:
         return list(best), {}
+    alike = index.likeness(connection, vector, rows)
+    is_near = alike >= folding.SAME_COSINE
+    np.fill_diagonal(is_near, val=False)
+    has_near: npt.NDArray[np.bool_] = is_near.any(axis=0)
+    if not has_near.any():
+        return list(best), {}
+    rows, alike = [*compress(rows, has_near.tolist())], alike[np.ix_(has_near, has_near)]
     sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
     contents = dict(connection.execute(sql, (str(rows),)))
     sayings = [
@@ -386,12 +403,11 @@ def _folded(
             contents[row],
             float(seen.shown[row].features[[PROVED, PROBATION]] @ (1, -1)),
             seen.shown[row].said_us,
-            seen.shown[row].is_spoken,
         )
         for row in rows
     ]
     by_id, fronts, same = {one.id: one for one in best}, list[Ranked](), dict[int, tuple[int, ...]]()
-    groups = folding.groups(sayings, index.likeness(connection, vector, rows))
+    groups = folding.groups(sayings, alike)
     first = {rows[min(group)]: group for group in groups}
     for one in best:
         if one.id in first:
@@ -400,7 +416,7 @@ def _folded(
             fronts.append(ranking.with_stage(by_id[front], "same", raised))
             if others:
                 same[front] = tuple(others)
-        elif one.id not in seen.shown:
+        elif one.id not in contents:
             fronts.append(one)
     return fronts, same
 
@@ -409,8 +425,9 @@ def _results(
     connection: Connection,
     best: Sequence[Ranked],
     scale: float,
-    explained: Mapping[int, Explanation],
+    question: Question,
     *,
+    explained: Mapping[int, Explanation],
     same: Mapping[int, tuple[int, ...]],
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
@@ -432,6 +449,7 @@ def _results(
             Result(
                 **shown,
                 score=max(0.0, one.score * scale),
+                passage=clause(shown["content"], question.words),
                 same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
                 explanation=explained.get(one.id),
             )

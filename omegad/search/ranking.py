@@ -4,7 +4,9 @@ A score is the sum of what explains it: the weight of each feature times the fea
 beyond that.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -78,8 +80,8 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     for outdated stays one place below.
     """
     count = len(statements.said)
-    first, pairs = found[:count], statements.cosine[np.triu_indices(count, 1)]
-    median = float(np.median(pairs)) if len(pairs) else 0.0
+    first, pairs = found[:count], statements.cosine[_each_pair(count)].tolist()
+    median = statistics.median(pairs) if pairs else 0.0
     if count >= MANY and median >= newness.blind:
         return list(found)
     usual = (len(pairs) * median + USUAL_PAIRS * USUAL_COSINE) / (len(pairs) + USUAL_PAIRS)
@@ -102,6 +104,12 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
             lifted[newer] = max(reached) + EPSILON
     stood = (with_stage(one, "newer", score - one.score) for one, score in zip(first, lifted, strict=True))
     return ordered([*stood, *found[len(first) :]])
+
+
+@cache
+def _each_pair(count: int) -> npt.NDArray[np.bool_]:
+    """Return where in a square of so many each pair is for the first time."""
+    return np.triu(np.ones((count, count), np.bool_), 1)
 
 
 def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) -> list[Ranked]:

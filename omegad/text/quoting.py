@@ -73,6 +73,18 @@ def shortened(text: str, characters: int) -> str:
     return flat if len(flat) <= characters else f"{flat[: characters - 1].rstrip()}…"
 
 
+def excerpt(content: str, passage: str | None) -> str:
+    """Return a passage of a content, between dots where there is more of it; the content where there is no
+    passage.
+    """
+    if not passage:
+        return content
+    before, after = (
+        "" if is_edge else "…" for is_edge in (content.startswith(passage), content.endswith(passage))
+    )
+    return f"{before}{passage}{after}"
+
+
 def quoted(text: str, characters: int) -> str:
     """Return the beginning of a text on one line, in quotes that it cannot leave."""
     return '"' + one_line(text, characters).translate(_DOUBLE).rstrip("\\") + '"'

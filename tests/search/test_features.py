@@ -152,3 +152,12 @@ def test_what_alone_holds_a_name_comes_first_whatever_its_session_lifts(views: S
         )
     views.put("exact", "see #412 and 88121: minAvailable of the budget is 2 since v0.9.4", session_id="t")
     assert views.found(f"what changed in the release for {name}?")[0] == "exact"
+
+
+def test_words_cover_a_question_where_they_stand_in_one_passage(views: Searched) -> None:
+    filling = "Nothing of it is said here. " * 50
+    together = views.store("together", f"{filling}The export times out at night. {filling}")
+    apart = views.store("apart", f"The export is fine. {filling}At night. {filling}It times out.")
+    question = "export times out at night"
+    assert value(views, together, "coverage", question) == pytest.approx(1.0)
+    assert 0 < value(views, apart, "coverage", question) <= 0.5

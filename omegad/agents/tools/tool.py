@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from omegad.runtime.errors import Invalid
 from omegad.runtime.json_types import changed
-from omegad.text.quoting import BY_CHARACTERS, fenced, in_parentheses, inert, name, one_line
+from omegad.text.quoting import BY_CHARACTERS, excerpt, fenced, in_parentheses, inert, name, one_line
 
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
@@ -124,14 +124,14 @@ def without_empty(fields: Fields) -> Fields:
 
 # The methods' many kinds of memory
 def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  # noqa: ANN401
-    """Return what is worth its tokens of a memory; its project where that is not *project*, its status
-    where it does not hold as it is, and who said it where another home did.
+    """Return what is worth its tokens of a memory, of a long one what answers; its project where that is not
+    *project*, its status where it does not hold as it is, and who said it where another home did.
     """
     fields: Fields = {
         "id": memory.memory_id,
         "type": memory.event_type,
         **more,
-        "text": line(memory.content) or NOTHING_SHOWN,
+        "text": line(excerpt(memory.content, getattr(memory, "passage", None))) or NOTHING_SHOWN,
         "at": memory.created_at[:DAY_CHARACTERS],
     }
     status, other = getattr(memory, "status", "active"), getattr(memory, "project", None)

@@ -22,6 +22,7 @@ from omegad.edge.cli.printing import (
     write_more,
     write_table,
 )
+from omegad.text.quoting import excerpt
 
 LISTS = ("tags", "auto_tags", "redacted")
 CONFLICT_COLUMNS = 120
@@ -95,7 +96,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
                     moment(result["created_at"]),
                     result["project"] or "-",
                     *([_by(result)] * has_people),
-                    result["content"],
+                    excerpt(result["content"], result.get("passage")),
                 )
                 for result in answer["results"]
             ],
@@ -132,7 +133,7 @@ def _explained(result: Answer) -> tuple[object, ...]:
         f"{why['cosine']:.3f}",
         f"{why['bm25']:.3g}",
         result["memory_id"],
-        cut(one_line(result["content"]), PREVIEW_COLUMNS),
+        cut(one_line(excerpt(result["content"], result.get("passage"))), PREVIEW_COLUMNS),
         told,
     )
 

@@ -1,0 +1,71 @@
+"""Which part of a long content answers, and that it is shown for the whole."""
+
+import pytest
+
+from omegad.index.terms import stemmed
+from omegad.search.clauses import CLAUSE_CHARACTERS, LONG, READ_CHARACTERS, clause
+from omegad.text.quoting import excerpt
+from tests.searching import Searched
+
+OTHER = "The walk through the harbour was long, and nobody had brought anything to eat. "
+ANSWER = "The nightly export times out unless fetch_size is 500."
+QUESTION = "why does the export time out?"
+
+
+def chosen(content: str, question: str = QUESTION) -> str | None:
+    return clause(content, stemmed(question))
+
+
+@pytest.mark.parametrize("before", [0, 1, 7, 40])
+def test_the_sentences_that_hold_most_of_the_question_are_chosen_wherever_they_stand(before: int) -> None:
+    content = f"{OTHER * before}{ANSWER} {OTHER * 9}"
+    found = chosen(content)
+    assert found is not None
+    assert ANSWER in found
+    assert found in content
+    assert len(found) <= CLAUSE_CHARACTERS
+
+
+def test_what_stands_in_two_sentences_is_chosen_with_both() -> None:
+    content = f"{OTHER * 3}The export was slow. It timed out. {OTHER * 9}An export. {OTHER * 3}"
+    assert "The export was slow. It timed out." in (chosen(content) or "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ANSWER,
+        f"{ANSWER} ".ljust(LONG, "x"),
+        OTHER * 9,
+        "x" * LONG * 9,
+        f"{OTHER * (READ_CHARACTERS // len(OTHER) + 1)}{ANSWER}",
+    ],
+)
+def test_nothing_is_chosen_of_what_is_short_or_holds_nothing_where_it_is_read(content: str) -> None:
+    assert chosen(content) is None
+
+
+@pytest.mark.parametrize("sign", ["x", " ", "\n", ".", "数", "\u0301", "👩‍👩‍👧"])
+def test_what_has_no_sentences_is_cut_within_the_bound(sign: str) -> None:
+    content = f"{sign * 2_000} the export {sign * 2_000}"
+    found = chosen(content) or ""
+    assert len(found) <= CLAUSE_CHARACTERS
+    assert found in content
+
+
+def test_an_excerpt_has_dots_where_there_is_more() -> None:
+    assert [excerpt("abc", passage) for passage in (None, "abc", "a", "b", "c")] == [
+        "abc",
+        "abc",
+        "a…",
+        "…b…",
+        "…c",
+    ]
+
+
+def test_a_search_says_which_passage_of_a_long_memory_answers(views: Searched) -> None:
+    views.put("long", f"{OTHER * 7}{ANSWER} {OTHER * 7}")
+    views.put("short", ANSWER)
+    found = {one.memory_id: one.passage for one in views.matches(QUESTION).results}
+    assert found["short"] is None
+    assert ANSWER in (found["long"] or "")
