@@ -8,15 +8,12 @@ that the question is about holds them.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 
-import msgspec
 import numpy as np
 
 from omegad.search.candidates import Candidates, SearchRequest
 from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
-from omegad.search.model import RankingModel, probability
+from omegad.search.model import RankingModel, multilingual, probability
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
 
@@ -27,24 +24,6 @@ JUDGED = 3  # of the best results, for whether any of them answers
 PERIOD = SHOWN.index("period")
 AHEAD_LEAST = 0.1  # of a cosine, below which differences say little
 AS_MANY = 10  # candidates at right angles are taken to stand beside those there are, so that few say little
-
-
-class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a unit of each sign adds to the log-odds that the best results answer a question in another
-    language than English, the confidence below which nothing is answered, and in `provenance` what they were
-    fitted to.
-    """
-
-    provenance: str
-    confidence: Mapping[str, float]
-    floor: float
-
-
-@cache
-def multilingual() -> Multilingual:
-    """Return what is in force, fitted by `python -m tests.retrieval.fit_languages`."""
-    said = resources.files("omegad.search").joinpath("multilingual.json").read_bytes()
-    return msgspec.json.decode(said, type=Multilingual)
 
 
 def features(

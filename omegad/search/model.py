@@ -109,6 +109,24 @@ def fitted() -> RankingModel:
     return msgspec.json.decode(written(), type=RankingModel)
 
 
+class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a unit of each sign adds to the log-odds that the best results answer a question in another
+    language than English, the confidence below which nothing is answered, and in `provenance` what they were
+    fitted to.
+    """
+
+    provenance: str
+    confidence: Mapping[str, float]
+    floor: float
+
+
+@cache
+def multilingual() -> Multilingual:
+    """Return what is in force, fitted by `python -m tests.retrieval.fit_languages`."""
+    said = resources.files("omegad.search").joinpath("multilingual.json").read_bytes()
+    return msgspec.json.decode(said, type=Multilingual)
+
+
 def read(said: bytes) -> RankingModel:
     """Read a model that somebody wrote, in the form of the one in force. Raises `Invalid`, saying what is
     wrong, for one that could not be ranked with.

@@ -26,8 +26,7 @@ from omegad.embedding.catalogue import E5_SMALL
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import model as models
-from omegad.search.confidence import Multilingual
-from omegad.search.model import fitted
+from omegad.search.model import Multilingual, fitted
 from tests.retrieval.corpora import FEW, Corpus, Library, Memory, Question, embedder
 
 TARGET = Path(models.__file__).with_name("multilingual.json")
