@@ -6,7 +6,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta
 
 from omegad.index import words
@@ -392,7 +391,7 @@ def _folded(
     alike = index.likeness(connection, vector, rows)
     is_near = alike >= folding.SAME_COSINE
     np.fill_diagonal(is_near, val=False)
-    has_near: npt.NDArray[np.bool_] = is_near.any(axis=0)
+    has_near = np.asarray(is_near.any(axis=0))
     if not has_near.any():
         return list(best), {}
     rows, alike = [*compress(rows, has_near.tolist())], alike[np.ix_(has_near, has_near)]
