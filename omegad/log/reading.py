@@ -15,7 +15,7 @@ from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, SearchTerms, candidates
-from omegad.log.event import Envelope, Position, RecordedEvent
+from omegad.log.event import END, Envelope, Position, RecordedEvent
 from omegad.log.folding import Part, Source
 from omegad.log.mending import ClockMended, Mending
 from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
@@ -25,6 +25,8 @@ from omegad.storage.driver import Connection, sqlite
 from omegad.storage.readers import Limits, Readers, Turn
 
 FORMAT = 2
+AGED = "aged."
+"""What the cursors begin with that have up to where the details of a kind of event were let go of."""
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 TAIL_EVENTS_MAX = 1_024
 TAIL_BYTES_MAX = 4 * 1024 * 1024  # of payloads as stored, all events together
@@ -195,17 +197,32 @@ def erased(connection: Connection, through: Position) -> int:
     return int(found.fetchone()[0])
 
 
+def aged(connection: Connection) -> dict[str, Position]:
+    """Return up to which position the details of each kind of event were let go of."""
+    sql = "SELECT substr(name, ?), position FROM cursors WHERE name GLOB ? ORDER BY name"
+    return dict(connection.execute(sql, (len(AGED) + 1, f"{AGED}*")).fetchall())
+
+
+def taken_out(connection: Connection) -> int:
+    """Return a number that changes whenever payloads are erased, or let go of because they aged."""
+    return erased(connection, END) + sum(aged(connection).values())
+
+
 def tagged(
-    connection: Connection, tags: Sequence[str], after: Position, origin: str | None = None
+    connection: Connection,
+    tags: Sequence[str],
+    after: Position,
+    origin: str | None = None,
+    through: Position = END,
 ) -> list[Position]:
-    """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
-    named.
+    """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one *origin*
+    where it is named.
     """
     sql = (
-        f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))})"
-        " AND origin = coalesce(?, origin) ORDER BY position"
+        f"SELECT position FROM events WHERE position > ? AND position <= ? AND tag IN"
+        f" ({', '.join('?' * len(tags))}) AND origin = coalesce(?, origin) ORDER BY position"
     )
-    return [position for (position,) in connection.execute(sql, (after, *tags, origin))]
+    return [position for (position,) in connection.execute(sql, (after, through, *tags, origin))]
 
 
 def caused(
@@ -310,11 +327,21 @@ class LogReader:
         """Return how many payloads up to a position are erased."""
         return await self._readers.read(lambda connection: erased(connection, through))
 
-    async def tagged(self, tags: Sequence[str], after: Position, origin: str | None = None) -> list[Position]:
-        """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
-        named.
+    async def aged(self) -> dict[str, Position]:
+        """Return up to which position the details of each kind of event were let go of."""
+        return await self._readers.read(aged)
+
+    async def taken_out(self) -> int:
+        """Return a number that changes whenever payloads are erased, or let go of."""
+        return await self._readers.read(taken_out)
+
+    async def tagged(
+        self, tags: Sequence[str], after: Position, origin: str | None = None, through: Position = END
+    ) -> list[Position]:
+        """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one
+        *origin* where it is named.
         """
-        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin))
+        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin, through))
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""
