@@ -18,7 +18,7 @@ import msgspec
 
 from omegad.log import chain
 from omegad.log.codec import Codec, tag_of
-from omegad.log.event import Event, MadeId, Position
+from omegad.log.event import Event, GivenName, MadeDigest, Position
 from omegad.storage.driver import Connection
 
 HASH_BYTES = 16
@@ -44,13 +44,13 @@ class PayloadsAged(Event, frozen=True, kw_only=True, tag="payloads.aged@1"):
     how many bytes of payloads that is less.
     """
 
-    kind: MadeId
+    kind: GivenName
     days: int
     after: Position
     through: Position
     steps: tuple[int, ...]
-    hashes: MadeId
-    counts: dict[MadeId, int]
+    hashes: MadeDigest
+    counts: dict[GivenName, int]
     freed: int
 
     @property

@@ -33,7 +33,7 @@ MadeDigest = Annotated[
     str,
     Meta(
         extra={
-            "unsearched": "omegad made it, in hexadecimal, of what stays in the log or with the home's key"
+            "unsearched": "omegad made it, in digits, of what stays in the log or with the home's key"
         }
     ),
 ]

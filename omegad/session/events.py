@@ -143,8 +143,8 @@ class ToolCallAged(ToolCalled, frozen=True, kw_only=True, tag="tool.call_aged@1"
     result_bytes: int | None = None
     file: FreeText | None = None
     edited: tuple[FreeText, ...] = ()
-    given: tuple[MadeId, ...] = ()
-    returned: tuple[MadeId, ...] = ()
+    given: tuple[FreeText, ...] = ()
+    returned: tuple[FreeText, ...] = ()
 
 
 class SurfacingAged(
