@@ -27,6 +27,8 @@ from omegad.operations import erasing
 from omegad.operations.copies import find
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.search.events import QueryAged
+from omegad.session.events import SurfacingAged, ToolCallAged
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
 from omegad.views import past
@@ -60,7 +62,8 @@ KEYWORDS = Config(model="none")
 KINDS = [
     kind
     for kind in CODEC.kinds.values()
-    if not kind.__name__.startswith("Memory") and kind not in {PayloadErased, PayloadsAged}
+    if not kind.__name__.startswith("Memory")
+    and kind not in {PayloadErased, PayloadsAged, ToolCallAged, QueryAged, SurfacingAged}
 ]
 
 

@@ -131,6 +131,7 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
             ),
         ),
         ("upkeep", _upkeep(answer)),
+        ("retention", _retention(answer.get("retention"))),
         *([("sharing", _sharing(share))] if (share := answer.get("share")) else []),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
@@ -160,6 +161,21 @@ def _upkeep(answer: Answer) -> str:
         if last[kind]
     )
     return f"{moment(last['at'])}: {did or 'nothing to do'}{', undone since' if last['undone'] else ''}"
+
+
+def _retention(kept: Answer | None) -> str:
+    if kept is None:
+        return "everything is kept"
+    days = ", ".join(f"{kind} {days} days" for kind, days in kept["days"].items())
+    if kept["begins_at"]:
+        many = sum(kept["waiting"].values())
+        what = f"{many:,} events ({size(kept['waiting_bytes'])})" if many else "what is older"
+        return (
+            f"details of {days}; from {moment(kept['begins_at'])} on those of {what} go: `omegad retention"
+            " --dry-run` shows which, the settings `retention_…_days` keep them"
+        )
+    ran = f"last looked at {moment(kept['ran_at'])}" if kept["ran_at"] else "not looked at yet"
+    return f"details of {days}; {ran}"
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:

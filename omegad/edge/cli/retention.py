@@ -58,7 +58,7 @@ def _show(would: Answer, arguments: Namespace) -> None:
     )
     if _events(would):
         print(
-            "What remains is that each happened, when, and how often what was found. The log's file does not"
+            "What remains is that each happened, when, and how often what was found. The files do not"
             " shrink: what is freed is filled again before it grows."
         )
 
