@@ -55,6 +55,18 @@ SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM e
 WHERE e.position > ? ORDER BY e.position LIMIT +?
 """
 
+_ROW_BYTES = 60  # its numbers, headers, and what the tree of pages takes for it
+
+_SIZES = f"""
+SELECT e.tag, count(*), coalesce(sum(octet_length(p.body)), 0),
+  sum({_ROW_BYTES} + octet_length(e.event_id) + octet_length(e.tag) + octet_length(e.origin)
+      + octet_length(e.payload_hash) + octet_length(e.chain) + coalesce(octet_length(e.session_id), 0)
+      + coalesce(octet_length(e.project), 0) + coalesce(octet_length(e.client), 0)
+      + coalesce(octet_length(e.trace), 0) + coalesce(octet_length(p.salt), 0))
+FROM events AS e LEFT JOIN payloads AS p USING (position)
+WHERE e.position > ? AND e.position <= ? GROUP BY e.tag
+"""
+
 _SINCE_SET_BACK = (
     "SELECT position FROM events WHERE position > ? AND event_id < ? ORDER BY position DESC LIMIT 1"
 )
@@ -252,6 +264,13 @@ def names_with(connection: Connection, text: str, after: Position, through: Posi
     ]
 
 
+def sizes(connection: Connection, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
+    """Return, of the events after a position up to another, by tag: how many there are, the bytes of their
+    payloads, and, about, those of their rows beside these.
+    """
+    return connection.execute(_SIZES, (after, through)).fetchall()
+
+
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
@@ -326,6 +345,10 @@ class LogReader:
     async def erased(self, through: Position) -> int:
         """Return how many payloads up to a position are erased."""
         return await self._readers.read(lambda connection: erased(connection, through))
+
+    async def sizes(self, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
+        """Return how much events take, by tag, as the function of that name."""
+        return await self._readers.read(lambda connection: sizes(connection, after, through), Turn.LONG)
 
     async def aged(self) -> dict[str, Position]:
         """Return up to which position the details of each kind of event were let go of."""

@@ -41,6 +41,7 @@ from omegad.search.aging import Uses, of_query
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged
 from omegad.session import aging as of_sessions
 from omegad.session.events import (
+    TO_JUDGE,
     HookNoted,
     MemorySurfaced,
     PromptSubmitted,
@@ -391,6 +392,10 @@ def _remaining(  # noqa: PLR0911  a table
         case MemorySurfaced(how=how, results=results, at=at) if how not in of_sessions.LASTING:
             uses.add(results, at, is_unasked=True)
             return of_sessions.of_surfacing(event)
+        case MemorySurfaced(how=how, results=results, at=at):
+            if how not in TO_JUDGE:
+                uses.see(results, at)
+            return KEPT
         case PromptSubmitted() | TurnEnded() | SubagentEnded():
             remaining = of_sessions.of_said(event)
             return KEPT if remaining == event else remaining

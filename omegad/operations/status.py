@@ -16,7 +16,7 @@ from omegad.reactions.contract import ReactionStatus
 from omegad.reactions.runner import Runner
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
-from omegad.requests.verb import WATCH, AgentTool, Verb
+from omegad.requests.verb import WATCH, AgentTool, Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339
@@ -468,8 +468,13 @@ METHODS = (
             is_first=True,
             about="Show how the daemon is: log, views, model, and whatever is not as it should be",
             by="daemon.status",
-            options=(WATCH,),
-            examples=("omegad status --watch", "omegad status --no-spawn --json"),
+            options=(
+                WATCH,
+                Option(
+                    "growth", "show what the files grow by, by kind of event, and what takes how much", "flag"
+                ),
+            ),
+            examples=("omegad status --watch", "omegad status --growth", "omegad status --no-spawn --json"),
         ),
         tool=AgentTool("omega_stats status", by="upkeep.service"),
     ),

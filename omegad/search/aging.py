@@ -39,6 +39,16 @@ class Uses:
                 memory_id, before.times + 1, before.unasked + is_unasked, at, max(before.latest_at, at)
             )
 
+    def see(self, results: Iterable[Returned], at: int) -> None:
+        """Note when memories were shown by what stays as it is, and counts itself: of those that are counted,
+        it was the last time.
+        """
+        for result in results:
+            if (before := self._counted.get(result.memory_id)) is not None:
+                self._counted[result.memory_id] = Use(
+                    before.memory_id, before.times, before.unasked, at, max(before.latest_at, at)
+                )
+
     def all(self) -> tuple[Use, ...]:
         """Return what was counted."""
         return tuple(self._counted.values())

@@ -45,9 +45,9 @@ from tests.operations.test_erasing import check
 
 KEYWORDS = Config(model="none")
 EVERYTHING = msgspec.structs.replace(KEYWORDS, retention_prompts_days=30)
-DAY_US = 86_400_000_000
+SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 TOLD = "the vault is behind the mill"
-MEMORIES = ("mem-00000000000000a1", "mem-00000000000000a2")
+MEMORIES = ("mem-00000000000000a1", "mem-00000000000000a2", "mem-00000000000000a3")
 
 
 @pytest.fixture
@@ -56,15 +56,24 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def a_day(number: int, at: int) -> Iterator[NewEvent]:
-    """Return what two sessions did on a day: prompts, tool calls, questions, and what was shown."""
+    """Return what two sessions did on a day: prompts, tool calls, questions, and what was shown, a second apart."""
     for session in ("s-1", "s-2"):
+        at += 60 * SECOND_US
         told = f"{number}-{session}"
         events = (
             session_started(delivery=delivery(f"start-{told}")),
             prompt_submitted(f"{TOLD}, {told}", delivery=delivery(f"prompt-{told}", "1" * 64)),
-            surfaced(*MEMORIES, how="briefing", query_id=f"briefing-{told}", at=at),
-            surfaced(MEMORIES[0], how="prompt", query_id=f"shown-{told}", at=at, subject=TOLD),
-            surfaced(MEMORIES[1], how="file", query_id=f"file-{told}", at=at, subject="src/the/mill.py"),
+            surfaced(*MEMORIES[:2], how="briefing", query_id=f"briefing-{told}", at=at + 1 * SECOND_US),
+            surfaced(
+                MEMORIES[0], how="prompt", query_id=f"shown-{told}", at=at + 2 * SECOND_US, subject=TOLD
+            ),
+            surfaced(
+                MEMORIES[1],
+                how="file",
+                query_id=f"file-{told}",
+                at=at + 3 * SECOND_US,
+                subject="src/the/mill.py",
+            ),
             tool_called(
                 4 * number + 1,
                 tool_use_id=f"toolu-{told}",
@@ -86,12 +95,12 @@ def a_day(number: int, at: int) -> Iterator[NewEvent]:
                 (MEMORIES[number % 2], 0.9),
                 (MEMORIES[0], 0.5),
                 query_id=f"query-{told}",
-                at=at + number,
+                at=at + 4 * SECOND_US,
                 text=TOLD,
                 filters={"project": "mill"},
             ),
-            queried(query_id=f"vain-{told}", at=at, text=TOLD),
-            MemoryRead(reads=(Read(method="memory.get", at=at, memory_ids=(MEMORIES[0],)),)),
+            queried(query_id=f"vain-{told}", at=at + 5 * SECOND_US, text=TOLD),
+            MemoryRead(reads=(Read(method="memory.get", at=at + 6 * SECOND_US, memory_ids=(MEMORIES[0],)),)),
             turn_ended(f"{TOLD}, said", delivery=delivery(f"turn-{told}")),
             session_ended(delivery=delivery(f"end-{told}")),
         )
@@ -103,7 +112,13 @@ async def lived(it: Served, clock: FakeClock, days: int) -> None:
     """Let so many days pass, ten at a time."""
     log = it.daemon.services.log
     if not log.head:
-        await append(log, *(stored(memory_id=one, content=f"{one} is kept") for one in MEMORIES))
+        at = clock.us
+        await append(
+            log,
+            *(stored(memory_id=one, content=f"{one} is kept") for one in MEMORIES),
+            queried((MEMORIES[2], 0.9), query_id="first", at=at),
+            surfaced(MEMORIES[2], query_id="told", at=at + SECOND_US),  # which stays, and was the last of it
+        )
     for number in range(0, days, 10):
         await append(log, *a_day(number + log.head, clock.us))
         clock.us += 10 * DAY_US

@@ -32,6 +32,7 @@ from omegad.runtime.errors import Invalid, OmegadError
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
 SPAN_S_MAX = 3_660 * 86_400
+PART_SHOWN_BYTES = 64 * 1024
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 BEGINNING = """
 To begin with:
@@ -87,7 +88,10 @@ def stop(arguments: Namespace, instance: Instance) -> None:
 
 
 def status(arguments: Namespace, instance: Instance) -> None:
-    """Show how the daemon is."""
+    """Show how the daemon is, or what its files grow by."""
+    if arguments.growth:
+        _growth(arguments, ask(instance, "system.growth"))
+        return
     answer = ask(instance, "system.status")
     answer["paused"] = answer.get("paused") or _paused_here(instance)
     if arguments.watch:
@@ -113,6 +117,32 @@ def status(arguments: Namespace, instance: Instance) -> None:
         write_table(VIEW_HEADER, _views(answer))
         for trouble in answer["degraded"]:
             warn(trouble)
+
+
+def _growth(arguments: Namespace, answer: Answer) -> None:
+    if arguments.json:
+        write_json(answer)
+        return
+    days = max(min(answer["logged_days"], answer["days"]), 1.0)
+    print(f"the log within {days:.0f} days")
+    rows = [
+        (
+            one["tag"],
+            f"{one['events']:,}",
+            size(one["payload_bytes"]),
+            size(one["row_bytes"]),
+            f"{one['events'] / days:,.0f}",
+            size((one["payload_bytes"] + one["row_bytes"]) / days),
+        )
+        for one in answer["kinds"]
+    ]
+    write_table(("EVENT", "EVENTS", "PAYLOADS", "ROWS", "A DAY", "BYTES A DAY"), rows, none="no events")
+    print()
+    shown = [one for one in answer["parts"] if one["bytes"] >= PART_SHOWN_BYTES]
+    write_table(
+        ("FILE", "WHAT", "NAME", "BYTES"),
+        [(one["file"], one["kind"], one["name"], size(one["bytes"])) for one in shown],
+    )
 
 
 def _fields(answer: Answer) -> list[tuple[str, str]]:
