@@ -121,7 +121,7 @@ def lived_through(homes: Callable[..., Home], folder: Path, count: int, kills: i
 
 
 def test_a_kill_while_it_goes_loses_nothing_else(homes: Callable[..., Home], tmp_path: Path) -> None:
-    lived_through(homes, tmp_path, 1_500, 2, "7")
+    lived_through(homes, tmp_path, 1_200, 1, "7")
 
 
 @pytest.mark.long

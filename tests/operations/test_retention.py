@@ -3,6 +3,7 @@ what memories are, or how often they were found, is otherwise.
 """
 
 import io
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import pytest
 
 from omegad.edge.transfer import lines
 from omegad.log.aging import PayloadsAged
-from omegad.log.event import Erased, NewEvent
+from omegad.log.event import Erased, Event, NewEvent
 from omegad.log.mending import ClockMended
 from omegad.memory.events import MemoryCountsCarried
+from omegad.operations import retention
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
-from omegad.session.events import HookNoted, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
+from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
 from omegad.storage.driver import Connection
 from omegad.views import past
 from tests.builders import (
@@ -27,6 +29,7 @@ from tests.builders import (
     Served,
     append,
     delivery,
+    edited,
     everything,
     excerpt,
     memory_erased,
@@ -42,6 +45,7 @@ from tests.builders import (
     turn_ended,
 )
 from tests.operations.test_erasing import check
+from tests.seeds import SEED
 
 KEYWORDS = Config(model="none")
 EVERYTHING = msgspec.structs.replace(KEYWORDS, retention_prompts_days=30)
@@ -307,6 +311,7 @@ async def test_a_log_that_lost_it_is_exported_and_imported_and_what_nobody_said_
         await it.caller.call("retention.apply")
         await lived(it, clock, 100)
         await it.caller.call("retention.apply")
+        assert (await it.caller.call("memory.erase", text="/src/mill.py"))["copy_count"]  # which remained
         await check(it)
         out = io.BytesIO()
         lines.export(paths.log, out, lambda *_: None)
@@ -320,3 +325,66 @@ async def test_a_log_that_lost_it_is_exported_and_imported_and_what_nobody_said_
     assert before in exported
     with pytest.raises(Exception, match="hash chain breaks"):
         lines.make_log(io.BytesIO(other), tmp_path / "other.db", lambda *_: None)
+
+
+def a_step(choose: random.Random, number: int, at: int) -> Event:
+    """Return anything that counts memories, or changes what is counted."""
+    found = [(choose.choice(MEMORIES), 0.5) for _ in range(choose.randrange(4))]
+    ids, near = [one for one, _ in found], at + choose.randrange(-3, 4) * SECOND_US
+    hows: tuple[How, ...] = ("briefing", "review", "reminder", "prompt", "edit", "file", "error", "warning")
+    match choose.randrange(12):
+        case 0:
+            return MemoryCountsCarried(
+                memory_id=choose.choice(MEMORIES), origin="old", retrievals=3, last_retrieved_at=near
+            )
+        case 1:
+            return ClockMended(
+                first=1,
+                last=1,
+                from_us=near,
+                to_us=near,
+                ahead_us=2 * SECOND_US,
+                right_us=near - 9 * SECOND_US,
+            )
+        case 2 if number % 7 == 0:
+            return memory_erased(choose.choice(MEMORIES))
+        case 3:
+            return edited(choose.choice(MEMORIES), f"said otherwise {number}")
+        case 4 | 5:
+            return tool_called(number, tool_use_id=f"toolu-{number}", tool_input=excerpt(f"input {number}"))
+        case 6 | 7 | 8:
+            return surfaced(
+                *ids, how=choose.choice(hows), query_id=f"shown-{number}", at=near, subject=f"of {number}"
+            )
+        case _:
+            return queried(*found, query_id=f"query-{number}", at=near)
+
+
+@pytest.mark.parametrize(
+    "seed", [SEED, *(pytest.param(f"{SEED}-{n}", marks=pytest.mark.long) for n in range(8))]
+)
+async def test_whatever_happened_views_that_are_built_again_are_those_that_are_served(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, seed: str
+) -> None:
+    choose = random.Random(seed)  # noqa: S311  any history will do
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(retention, "PAUSE_S", 0.0)
+    async with served(paths, clock, KEYWORDS) as it:
+        log, number = it.daemon.services.log, 0
+        for days in (0, 120, 100):
+            clock.us += days * DAY_US
+            await append(log, *(stored(memory_id=one, content=one) for one in MEMORIES[: 3 * (not number)]))
+            for _ in range(60):
+                number += 1
+                clock.us += SECOND_US
+                await append(log, a_step(choose, number, clock.us), session_id=choose.choice(("s-1", "s-2")))
+        clock.us += 100 * DAY_US
+        await slept(it)
+        before = await it.daemon.services.views.read(counts)
+        for _ in range(2):
+            await it.caller.call("retention.apply")
+            await check(it)
+            assert await it.daemon.services.views.read(counts) == before
+            clock.us += 50 * DAY_US
+            await slept(it)
+        assert sum(isinstance(one.event, QueryAged) for one in await everything(log))
