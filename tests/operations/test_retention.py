@@ -277,11 +277,10 @@ async def test_it_is_said_before_the_first_of_it_goes_and_then_goes_by_itself(
         )
         await passed(15)
         assert (await status())["begins_at"] is None
-        (first,) = [
-            one for one in await everything(it.daemon.services.log) if isinstance(one.event, PayloadsAged)
-        ]
-        assert (first.event.kind, first.event.days) == ("tools", 90)
-        assert first.event.counts.keys() == {"tool.called", "hook.noted"}
+        events = [one.event for one in await everything(it.daemon.services.log)]
+        (first,) = [one for one in events if isinstance(one, PayloadsAged)]
+        assert (first.kind, first.days) == ("tools", 90)
+        assert first.counts.keys() == {"tool.called", "hook.noted"}
         await check(it)
 
 
