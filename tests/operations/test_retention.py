@@ -326,7 +326,7 @@ async def test_a_log_that_lost_it_is_exported_and_imported_and_what_nobody_said_
         lines.make_log(io.BytesIO(other), tmp_path / "other.db", lambda *_: None)
 
 
-def a_step(choose: random.Random, number: int, at: int) -> Event:
+def a_step(choose: random.Random, number: int, at: int) -> Event:  # noqa: PLR0911  one for each kind
     """Return anything that counts memories, or changes what is counted."""
     found = [(choose.choice(MEMORIES), 0.5) for _ in range(choose.randrange(4))]
     ids, near = [one for one, _ in found], at + choose.randrange(-3, 4) * SECOND_US
