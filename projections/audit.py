@@ -1,29 +1,20 @@
 """Every tool call of every session, in order."""
 
-import re
 from collections.abc import Iterator
 
-from omegad.log.event import Excerpt, RecordedEvent
+from omegad.log.aging import PayloadsAged
+from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
-from omegad.session import tool_inputs
-from omegad.session.events import ToolCalled
+from omegad.session.call_facts import facts
+from omegad.session.events import ToolCallAged, ToolCalled
 
 NAME = "audit"
 VERSION = 6
-EVENTS = (ToolCalled,)
+EVENTS = (ToolCalled, ToolCallAged, PayloadsAged)
+AGED_BY = (PayloadsAged,)
 
 SUMMARY_CHARACTERS = 200
-MENTIONS_MAX = 64
-EDITED_MAX = 64
-
-_FILE = re.compile(
-    r'"(?i:(?:(?:file|notebook|absolute|relative)_?)?path|target_?file)":"((?:[^"\\]|\\.){1,1024})"'
-    r'|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})'
-)
-_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\n\"\\]{1,1024})")
-_FILE_SIGNS = ('ath":"', 'ile":"', "*** ")
-_MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 SCHEMA = """
 CREATE TABLE coord_audit (
@@ -101,10 +92,16 @@ CANONICAL = (
 # Of version 5, which lacks the other names.
 READABLE = frozenset({"192a499adbb5a53b"})
 
+_AGE = (
+    "UPDATE coord_audit SET tool_use_id = NULL, input_summary = NULL, result_summary = NULL WHERE id > ? AND"
+    " id <= ?"
+)
+
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled() as call:
+            found = facts(call)
             yield Statement(
                 "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -114,50 +111,27 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     call.tool_name,
                     call.status,
                     call.tool_use_id,
-                    *_summary(call.tool_input),
-                    *_summary(call.result),
+                    *_summaries(call),
                     call.duration_ms,
                     recorded.project,
                     rfc3339(recorded.occurred_at),
-                    _file(call.tool_input),
-                    _mentioned(call.tool_input),
-                    _mentioned(call.result),
-                    to_json(_edited(call)),
+                    found.file,
+                    to_json(found.given),
+                    to_json(found.returned),
+                    to_json(found.edited),
                 ),
             )
+        case PayloadsAged(kind="tools", after=after, through=through):
+            yield Statement(_AGE, (after, through))
 
 
-def _summary(part: Excerpt | None) -> tuple[str | None, int | None]:
-    return (None, None) if part is None else (part.head[:SUMMARY_CHARACTERS], part.bytes)
-
-
-def _file(part: Excerpt | None) -> str | None:
-    # Most inputs name no file, and are told apart by a plain search in a tenth of the time.
-    found = (
-        _FILE.search(part.head)
-        if part is not None and any(sign in part.head for sign in _FILE_SIGNS)
-        else None
-    )
+def _summaries(call: ToolCalled) -> tuple[str | None, int | None, str | None, int | None]:
+    if isinstance(call, ToolCallAged):
+        return None, call.input_bytes, None, call.result_bytes
+    given, result = call.tool_input, call.result
     return (
-        None
-        if found is None
-        else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
+        None if given is None else given.head[:SUMMARY_CHARACTERS],
+        None if given is None else given.bytes,
+        None if result is None else result.head[:SUMMARY_CHARACTERS],
+        None if result is None else result.bytes,
     )
-
-
-def _edited(call: ToolCalled) -> tuple[str, ...]:
-    """Return the files that a call was to change; of an input that is cut, those that its beginning names."""
-    part = call.tool_input
-    if part is None or not (tool_inputs.changes(call.tool_name) or tool_inputs.PATCH_BEGINS in part.head):
-        return ()
-    if not part.tail:
-        return tool_inputs.changed(call.tool_name, part.head)[:EDITED_MAX]
-    patched = tuple(dict.fromkeys(_PATCHED.findall(part.head)))[:EDITED_MAX]
-    named = _file(part) if tool_inputs.changes(call.tool_name) else None
-    return patched or ((named,) if named else ())
-
-
-def _mentioned(part: Excerpt | None) -> str:
-    if part is None or not ("mem-" in part.head or "mem-" in part.tail):
-        return "[]"
-    return to_json(list(dict.fromkeys(_MEMORY.findall(f"{part.head}\n{part.tail}")))[:MENTIONS_MAX])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import LiteralString
 
+from omegad.log.aging import PayloadsAged
 from omegad.log.event import Event, Excerpt, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right
@@ -13,6 +14,7 @@ from omegad.session.events import (
     SessionEnded,
     SessionStarted,
     SubagentEnded,
+    ToolCallAged,
     ToolCalled,
     TurnEnded,
 )
@@ -27,8 +29,11 @@ EVENTS = (
     SessionCompacted,
     SessionEnded,
     ToolCalled,
+    ToolCallAged,
+    PayloadsAged,
     ClockMended,
 )
+AGED_BY = (PayloadsAged,)
 
 SCHEMA = """
 CREATE TABLE agent_sessions (
@@ -120,6 +125,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
                 (rfc3339(recorded.occurred_at), reason, session_id),
+            )
+        case PayloadsAged(kind="prompts", after=after, through=through):
+            yield Statement(
+                "UPDATE conversations SET content = '' WHERE id > ? AND id <= ?", (after, through)
             )
         case ClockMended() as mended:
             yield from set_right(mended, "agent_sessions", "last_us")

@@ -21,6 +21,7 @@ from omegad.session.events import (
     SessionEnded,
     SessionStarted,
     SubagentEnded,
+    ToolCallAged,
     ToolCalled,
     TurnEnded,
 )
@@ -30,7 +31,7 @@ VERSION = 3
 EVENTS = (
     *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
-    ClockMended,
+    *(ToolCallAged, ClockMended),
 )
 SEEN_EVERY_US = 60_000_000
 """How exactly a sign of life is shown, so that most tool calls write nothing here."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, to_json, united, written
@@ -24,8 +26,8 @@ from omegad.memory.events import (
     MemoryUnlinked,
 )
 from omegad.runtime.times import rfc3339
-from omegad.search.events import MemoryQueried
-from omegad.session.events import TO_JUDGE, MemorySurfaced
+from omegad.search.events import MemoryQueried, QueryAged
+from omegad.session.events import TO_JUDGE, MemorySurfaced, SurfacingAged
 from omegad.text.authorship import authorship
 
 NAME = "memories"
@@ -47,6 +49,8 @@ EVENTS = (
     MemoryUnlinked,
     MemoryQueried,
     MemorySurfaced,
+    QueryAged,
+    SurfacingAged,
     MemoryCountsCarried,
     MemoryErased,
     ClockMended,
@@ -163,6 +167,10 @@ _USE = """
 UPDATE memories SET access_count = access_count + 1, surfaced = surfaced + ?4, last_accessed = ?2,
   used_us = max(used_us, ?3) WHERE node_id IN (SELECT value FROM json_each(?1))
 """
+_USED = """
+UPDATE memories SET access_count = access_count + ?2, surfaced = surfaced + ?3, last_accessed = ?4,
+  used_us = max(used_us, ?5) WHERE node_id = ?1
+"""
 _CARRY_OVER = """
 UPDATE memories SET access_count = access_count + ?2,
                     last_accessed = coalesce(max(last_accessed, ?3), last_accessed, ?3),
@@ -237,7 +245,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 def _used(shown: MemoryQueried | MemorySurfaced) -> Iterator[Statement]:
     how = shown.how if isinstance(shown, MemorySurfaced) else None
-    if how not in TO_JUDGE:
+    if isinstance(shown, QueryAged | SurfacingAged):
+        for memory_id, times, unasked, last_at, latest_at in map(msgspec.structs.astuple, shown.uses):
+            yield Statement(_USED, (memory_id, times, unasked, rfc3339(last_at), latest_at))
+    elif how not in TO_JUDGE:
         named = to_json([result.memory_id for result in shown.results])
         yield Statement(_USE, (named, rfc3339(shown.at), shown.at, how is not None))
 

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 
+from omegad.log.aging import PayloadsAged
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
-from omegad.search.events import MemoryQueried, Returned
-from omegad.session.events import MemorySurfaced
+from omegad.search.events import MemoryQueried, QueryAged, Returned
+from omegad.session.events import MemorySurfaced, SurfacingAged
 
 NAME = "retrievals"
 VERSION = 4
-EVENTS = (MemoryQueried, MemorySurfaced, ClockMended)
+EVENTS = (MemoryQueried, MemorySurfaced, QueryAged, SurfacingAged, PayloadsAged, ClockMended)
+AGED_BY = (PayloadsAged,)
 
 SCHEMA = """
 CREATE TABLE retrieval_queries (
@@ -50,6 +52,15 @@ CREATE INDEX retrievals_by_session ON retrievals (session_id);
 
 CANONICAL = ("SELECT * FROM retrieval_queries ORDER BY id", "SELECT * FROM retrievals ORDER BY id")
 
+_AGE = """
+UPDATE retrieval_queries SET text = '', filters = '{}', embedder_id = NULL
+WHERE id > ? AND id <= ? AND mode NOT IN ('briefing', 'review', 'reminder', 'warning')
+"""
+_AGE_SHOWN = (
+    "DELETE FROM retrievals WHERE id > ? AND id <= ? AND how NOT IN ('briefing', 'review', 'reminder',"
+    " 'warning')"
+)
+
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
@@ -68,7 +79,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     query.read_position,
                     query.ranking_version,
                     query.embedder_id,
-                    len(query.results),
+                    query.returned if isinstance(query, QueryAged) else len(query.results),
                     query.abstained,
                     query.degraded,
                     at,
@@ -91,7 +102,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 surfaced.read_position,
                 None,
                 surfaced.embedder_id,
-                len(surfaced.results),
+                surfaced.returned if isinstance(surfaced, SurfacingAged) else len(surfaced.results),
                 False,
                 None,
                 at,
@@ -102,6 +113,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 (*known, *rest),
             )
             yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
+        case PayloadsAged(kind="queries", after=after, through=through):
+            yield Statement(_AGE_SHOWN, (after * 1024 + 1023, through * 1024 + 1023))
+            yield Statement(_AGE, (after, through))
         case ClockMended(to_us=to_us):
             yield Statement("UPDATE retrieval_queries SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
             yield Statement("UPDATE retrievals SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, cast
 
 from omegad.catalog import rooms
 from omegad.catalog.upcasting import UPCASTERS
-from omegad.log import erasure, mending
+from omegad.log import aging, erasure, mending
 from omegad.log.codec import Codec
 from omegad.log.event import declared_in
 
 if TYPE_CHECKING:
     from types import UnionType
 
-_DECLARING = (*rooms.modules("events"), mending, erasure)
+_DECLARING = (*rooms.modules("events"), mending, erasure, aging)
 
 AnyEvent = cast("UnionType", reduce(or_, (kind for module in _DECLARING for kind in declared_in(module))))
 

@@ -46,7 +46,9 @@ from omegad.memory.upkeep.consolidation import DailyUpkeep
 from omegad.operations import files
 from omegad.operations import status as set_aside
 from omegad.operations.erasing import EraseMemory, Erasing
+from omegad.operations.growth import Growth, MeasureGrowth
 from omegad.operations.past import DiffLog, PastReader
+from omegad.operations.retention import ApplyRetention, Retention
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
 from omegad.operations.system import Beside, SystemDispatch
@@ -221,6 +223,7 @@ def _compose(
     stopping = anyio.Event()
     paused_views = PausedViews(services.views, projections.ALL)
     erasing = Erasing(services, paths.home, vectors, vector_sweep, paused_views)
+    retention = Retention(services, settings, paused_views)
     back = PastReader(services)
     requests = RequestRunner(
         services,
@@ -246,7 +249,7 @@ def _compose(
             Capture(is_on=settings.auto_capture),
             *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
             *((DailyUpkeep(),) if settings.upkeep else ()),
-            *(backlog, check, letting_go),
+            *(backlog, check, letting_go, retention),
         ),
     )
     exchange = Exchange(services, partial(_erase_here, erasing), partial(credentials.connected, paths.share))
@@ -257,9 +260,11 @@ def _compose(
         backlog=backlog,
         beside=lambda: Beside(server.connections, server.requests, check.last),
         sharing=partial(sharing.standing, exchange, services.log),
+        retention=retention.status,
     )
     beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
-    beside |= {DiffLog: back.diff, EraseMemory: erasing.erase}
+    beside |= {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
+    beside[MeasureGrowth] = Growth(services, paths.embeddings).measure
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(

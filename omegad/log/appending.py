@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.log import chain, erasure, mending, requests
+from omegad.log import aging, chain, erasure, mending, requests
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
@@ -211,6 +211,7 @@ class _Append:
             erasure.clean_set_aside(self._connection, erased)
             if erased.has_names or not self._vocabulary.inline.patch(self._connection, erased.remnants):
                 self.is_state_stale = True
+        aging.replace(self._connection, decision.aged)
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)

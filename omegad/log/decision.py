@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
+from omegad.log.aging import Remains
 from omegad.log.erasure import Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.storage.driver import Connection
@@ -14,13 +15,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Events to append, all or none, and the answer to the one who asked.
 
     An answer whose `position` is 0 is given the position of the last of the events. With an `erasure`, the
-    last of them is the `payload.erased` that names what is erased in the same transaction. Without events,
-    and where the answer has no `position`, it is acknowledged at `position`.
+    last of them is the `payload.erased` that names what is erased in the same transaction; with what is left
+    of payloads that have `aged`, it is the `payloads.aged` that says so. Without events, and where the answer
+    has no `position`, it is acknowledged at `position`.
     """
 
     events: tuple[NewEvent, ...] = ()
     answer: msgspec.Struct
     erasure: Erasure | None = None
+    aged: tuple[Remains, ...] = ()
     position: Position = 0
 
 

@@ -31,11 +31,7 @@ MadeId = Annotated[
 ]
 MadeDigest = Annotated[
     str,
-    Meta(
-        extra={
-            "unsearched": "omegad made it, in hexadecimal, of what stays in the log or with the home's key"
-        }
-    ),
+    Meta(extra={"unsearched": "omegad made it, in digits, of what stays in the log or with the home's key"}),
 ]
 
 

@@ -17,6 +17,7 @@ import anyio
 import structlog
 
 from omegad.log import chain, requests
+from omegad.log.aging import PayloadsAged
 from omegad.log.appending import Appender, Committed, Head, InPlace, create
 from omegad.log.decision import Cursor, Outcome, Proposal, RequestKey, decide_nothing
 from omegad.log.erasure import PayloadErased
@@ -357,7 +358,7 @@ class EventLog(LogReader):
         has_grown = committed.head.position > self.head
         self._head = committed.head
         self._tail.extend(committed.events)
-        if any(isinstance(recorded.event, PayloadErased) for recorded, _ in committed.events):
+        if any(isinstance(recorded.event, PayloadErased | PayloadsAged) for recorded, _ in committed.events):
             self._tail.clear()  # it may hold what they name
         if committed.is_state_stale:
             self._catching_up = CatchingUp(0, anew=True)

@@ -15,7 +15,7 @@ from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, SearchTerms, candidates
-from omegad.log.event import Envelope, Position, RecordedEvent
+from omegad.log.event import END, Envelope, Position, RecordedEvent
 from omegad.log.folding import Part, Source
 from omegad.log.mending import ClockMended, Mending
 from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
@@ -25,6 +25,8 @@ from omegad.storage.driver import Connection, sqlite
 from omegad.storage.readers import Limits, Readers, Turn
 
 FORMAT = 2
+AGED = "aged."
+"""What the cursors begin with that have up to where the details of a kind of event were let go of."""
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 TAIL_EVENTS_MAX = 1_024
 TAIL_BYTES_MAX = 4 * 1024 * 1024  # of payloads as stored, all events together
@@ -51,6 +53,18 @@ _RAW = f"""
 SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT
   JOIN payloads AS p ON p.position = e.position
 WHERE e.position > ? ORDER BY e.position LIMIT +?
+"""
+
+_ROW_BYTES = 60  # its numbers, headers, and what the tree of pages takes for it
+
+_SIZES = f"""
+SELECT e.tag, count(*), coalesce(sum(octet_length(p.body)), 0),
+  sum({_ROW_BYTES} + octet_length(e.event_id) + octet_length(e.tag) + octet_length(e.origin)
+      + octet_length(e.payload_hash) + octet_length(e.chain) + coalesce(octet_length(e.session_id), 0)
+      + coalesce(octet_length(e.project), 0) + coalesce(octet_length(e.client), 0)
+      + coalesce(octet_length(e.trace), 0) + coalesce(octet_length(p.salt), 0))
+FROM events AS e LEFT JOIN payloads AS p USING (position)
+WHERE e.position > ? AND e.position <= ? GROUP BY e.tag
 """
 
 _SINCE_SET_BACK = (
@@ -195,17 +209,32 @@ def erased(connection: Connection, through: Position) -> int:
     return int(found.fetchone()[0])
 
 
+def aged(connection: Connection) -> dict[str, Position]:
+    """Return up to which position the details of each kind of event were let go of."""
+    sql = "SELECT substr(name, ?), position FROM cursors WHERE name GLOB ? ORDER BY name"
+    return dict(connection.execute(sql, (len(AGED) + 1, f"{AGED}*")).fetchall())
+
+
+def taken_out(connection: Connection) -> int:
+    """Return a number that changes whenever payloads are erased, or let go of because they aged."""
+    return erased(connection, END) + sum(aged(connection).values())
+
+
 def tagged(
-    connection: Connection, tags: Sequence[str], after: Position, origin: str | None = None
+    connection: Connection,
+    tags: Sequence[str],
+    after: Position,
+    origin: str | None = None,
+    through: Position = END,
 ) -> list[Position]:
-    """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
-    named.
+    """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one *origin*
+    where it is named.
     """
     sql = (
-        f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))})"
-        " AND origin = coalesce(?, origin) ORDER BY position"
+        f"SELECT position FROM events WHERE position > ? AND position <= ? AND tag IN"
+        f" ({', '.join('?' * len(tags))}) AND origin = coalesce(?, origin) ORDER BY position"
     )
-    return [position for (position,) in connection.execute(sql, (after, *tags, origin))]
+    return [position for (position,) in connection.execute(sql, (after, through, *tags, origin))]
 
 
 def caused(
@@ -233,6 +262,13 @@ def names_with(connection: Connection, text: str, after: Position, through: Posi
         )
         if is_there
     ]
+
+
+def sizes(connection: Connection, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
+    """Return, of the events after a position up to another, by tag: how many there are, the bytes of their
+    payloads, and, about, those of their rows beside these.
+    """
+    return connection.execute(_SIZES, (after, through)).fetchall()
 
 
 def check_format(connection: Connection) -> None:
@@ -310,11 +346,25 @@ class LogReader:
         """Return how many payloads up to a position are erased."""
         return await self._readers.read(lambda connection: erased(connection, through))
 
-    async def tagged(self, tags: Sequence[str], after: Position, origin: str | None = None) -> list[Position]:
-        """Return the positions after *after* of the events with one of *tags*, of one *origin* where it is
-        named.
+    async def sizes(self, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
+        """Return how much events take, by tag, as the function of that name."""
+        return await self._readers.read(lambda connection: sizes(connection, after, through), Turn.LONG)
+
+    async def aged(self) -> dict[str, Position]:
+        """Return up to which position the details of each kind of event were let go of."""
+        return await self._readers.read(aged)
+
+    async def taken_out(self) -> int:
+        """Return a number that changes whenever payloads are erased, or let go of."""
+        return await self._readers.read(taken_out)
+
+    async def tagged(
+        self, tags: Sequence[str], after: Position, origin: str | None = None, through: Position = END
+    ) -> list[Position]:
+        """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one
+        *origin* where it is named.
         """
-        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin))
+        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin, through))
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""

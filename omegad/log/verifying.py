@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from omegad.log import chain, erasure, reading
+from omegad.log.aging import AgedPayloads
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
@@ -48,25 +49,34 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Erasures:
-    """Which payloads events say were erased. The log is searched for such events only once a payload is
-    missing, and each part of it once.
+    """Which payloads events say were erased, or aged. The log is searched for such events only once a payload
+    is missing, and each part of it once.
     """
 
     def __init__(self) -> None:
         self._named: dict[Position, tuple[Position, str]] = {}
+        self._aged = AgedPayloads()
         self._searched_to: Position = 0
 
     def excuse(self, connection: Connection, position: Position, found: bytes | None) -> bool:
-        """Say whether a later event says that the payload at *position* was erased, and that what hashes
-        to *found*, or nothing, is left of it.
+        """Say whether a later event says that the payload at *position* was erased, or aged, and that what
+        hashes to *found*, or nothing, is left of it.
         """
-        if not erasure.stands_for(self._named, position, found):
-            self._search(connection)
-        return erasure.stands_for(self._named, position, found)
+        if self._stands_for(connection, position, found):
+            return True
+        self._search(connection)
+        return self._stands_for(connection, position, found)
+
+    def _stands_for(self, connection: Connection, position: Position, found: bytes | None) -> bool:
+        erased_at, _ = self._named.get(position, (0, ""))
+        return erasure.stands_for(self._named, position, found) or self._aged.stands_for(
+            connection, position, found, erased_at
+        )
 
     def _search(self, connection: Connection) -> None:
         for at, body in connection.execute(_ERASURES, (_ERASED, self._searched_to)):
             self._named |= erasure.named_by(at, _decode(body))
+        self._aged.search(connection, self._searched_to)
         self._searched_to = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
 
 

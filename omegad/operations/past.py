@@ -135,7 +135,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     `changed` has what an earlier answer was made with otherwise, as [then, now], by name: views, `ranking`,
     `embedder` (null without its help). `is_comparable` says whether that is known; without an earlier answer
     there is nothing to compare. `erased` counts the payloads up to there that were erased, and are shown no
-    more.
+    more. `aged` says up to which position, by kind, details are gone since their time was over.
     """
 
     position: Position
@@ -144,6 +144,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     is_comparable: bool = False
     changed: dict[str, tuple[object, object]] = {}
     erased: int = 0
+    aged: dict[str, Position] = {}
 
 
 def recorded_at(connection: Connection, query_id: str) -> Position:
@@ -221,6 +222,7 @@ class PastReader:
             is_comparable=bool(earlier and earlier.versions),
             changed=changed(earlier, versions, self._embedder_id(earlier)) if earlier else {},
             erased=await self._services.log.erased(wanted.position),
+            aged=await self._services.log.aged(),
         )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
 

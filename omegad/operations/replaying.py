@@ -45,7 +45,7 @@ from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Stale
 from omegad.runtime.times import parse_time
 from omegad.search import answering
 from omegad.search.answering import PreparedQuestion
-from omegad.search.events import MemoryQueried
+from omegad.search.events import MemoryQueried, QueryAged
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import BY_WORDS, QueryMemory
 from omegad.storage.database import open_untouched
@@ -359,7 +359,7 @@ def _position(log: Connection, text: str, name: str, *, is_first: bool = False) 
 def _question(recorded: RecordedEvent) -> Question:
     """Raises `ValidationError` for what cannot be asked again."""
     event = recorded.event
-    if not isinstance(event, MemoryQueried):
-        raise msgspec.ValidationError(f"{recorded.tag} is erased, or of a newer version")
+    if not isinstance(event, MemoryQueried) or isinstance(event, QueryAged):
+        raise msgspec.ValidationError(f"{recorded.tag} is erased, too old, or of a newer version")
     said = {"text": event.text, "mode": event.mode, "limit": event.limit, **event.filters}
     return Question(recorded=recorded, event=event, query=msgspec.convert(said, QueryMemory))

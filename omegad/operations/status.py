@@ -16,7 +16,7 @@ from omegad.reactions.contract import ReactionStatus
 from omegad.reactions.runner import Runner
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
-from omegad.requests.verb import WATCH, AgentTool, Verb
+from omegad.requests.verb import WATCH, AgentTool, Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339
@@ -144,6 +144,22 @@ class UpkeepStatus(msgspec.Struct, frozen=True, kw_only=True):
     undone: bool
 
 
+class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """For how many days the details of which kind of event are kept, when the last were let go of, and up to
+    which position those of each kind have gone.
+
+    `begins_at` is when the first of what is over goes, where that has yet to come, and `waiting` how many
+    events that was of each kind when it was last looked at; their payloads will be `waiting_bytes` less.
+    """
+
+    days: dict[str, int]
+    ran_at: str | None
+    begins_at: str | None
+    waiting: dict[str, int]
+    waiting_bytes: int
+    through: dict[str, Position]
+
+
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the
     bytes of each part.
@@ -164,6 +180,8 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     spool: SpoolStatus
     self_check: SelfCheckStatus | None
     upkeep: UpkeepStatus | None = None
+    retention: RetentionStatus | None = None
+    """None where everything is kept for ever, or that cannot be said at once."""
     share: Standing | None = None
     """How it stands with the team that is shared with, None where there is none, or that cannot be said at
     once.
@@ -450,8 +468,13 @@ METHODS = (
             is_first=True,
             about="Show how the daemon is: log, views, model, and whatever is not as it should be",
             by="daemon.status",
-            options=(WATCH,),
-            examples=("omegad status --watch", "omegad status --no-spawn --json"),
+            options=(
+                WATCH,
+                Option(
+                    "growth", "show what the files grow by, by kind of event, and what takes how much", "flag"
+                ),
+            ),
+            examples=("omegad status --watch", "omegad status --growth", "omegad status --no-spawn --json"),
         ),
         tool=AgentTool("omega_stats status", by="upkeep.service"),
     ),

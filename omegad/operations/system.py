@@ -33,6 +33,7 @@ from omegad.operations.status import (
     ProgressToken,
     ReadLog,
     RebuildViews,
+    RetentionStatus,
     SelfCheckStatus,
     ServiceStatus,
     SpoolStatus,
@@ -153,7 +154,7 @@ class Beside(NamedTuple):
 class SystemDispatch:
     """Answers for the service as a whole."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  whoever knows something
         self,
         services: DaemonServices,
         paths: Paths,
@@ -162,9 +163,10 @@ class SystemDispatch:
         backlog: EmbeddingBacklog,
         beside: Callable[[], Beside],
         sharing: Callable[[], Awaitable[Standing]],
+        retention: Callable[[], Awaitable[RetentionStatus]],
     ) -> None:
-        """Take how the *reactions* are, the *backlog* of vectors, what is *beside*, and how it stands with
-        the team (*sharing*) from who knows them.
+        """Take how the *reactions* are, the *backlog* of vectors, what is *beside*, how it stands with the
+        team (*sharing*), and what is kept for how long (*retention*) from who knows them.
         """
         self._services = services
         self._paths = paths
@@ -172,6 +174,7 @@ class SystemDispatch:
         self._backlog = backlog
         self._beside = beside
         self._sharing = sharing
+        self._retention = retention
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
 
@@ -197,13 +200,26 @@ class SystemDispatch:
             *(f"{one.line}: {REMEDY}" for one in stopped),
             *([share.in_words] if share is not None and share.trouble else []),
         ]
-        return msgspec.structs.replace(status, upkeep=await self._upkeep(), share=share, degraded=troubles)
+        return msgspec.structs.replace(
+            status,
+            upkeep=await self._upkeep(),
+            retention=await self._kept(),
+            share=share,
+            degraded=troubles,
+        )
 
     async def _share(self) -> Standing | None:
         """Return how it stands with the team, None where there is none or that cannot be said at once."""
         with anyio.move_on_after(SHARE_LOOK_S), suppress(OmegadError):
             standing = await self._sharing()
             return standing if standing.team else None
+        return None
+
+    async def _kept(self) -> RetentionStatus | None:
+        """Return what is kept for how long, None where all is for ever, or that cannot be read at once."""
+        with anyio.move_on_after(LOOK_S), suppress(OmegadError):
+            found = await self._retention()
+            return found if found.days else None
         return None
 
     async def _upkeep(self) -> UpkeepStatus | None:

@@ -29,6 +29,7 @@ PLACES = {
 }  # of a process, not how a daemon behaves
 
 Positive = Annotated[int, Meta(ge=1)]
+Days = Annotated[int, Meta(ge=0, le=36_500)]
 Seconds = Annotated[float, Meta(gt=0)]
 Printed = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{0,4096}\Z")]
 Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{1,200}\Z")]
@@ -170,6 +171,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
     task_guard: Literal["deny", "ask", "warn", "off"] = "warn"
     """What becomes of an edit of a session that has no task, where its project has tasks that are open."""
+    retention_tools_days: Days = 90
+    """What tools were given and answered goes after so many days; 0 keeps it for ever."""
+    retention_queries_days: Days = 180
+    """What was asked, and which memories were found, goes after so many days; how often each was stays."""
+    retention_prompts_days: Days = 0
+    """What people and agents said in sessions goes after so many days; it stays unless that is set."""
     git_sync: bool = True
     """Record the merges and pulls that git keeps of a session's work tree, whoever makes them."""
     paused_folders: tuple[str, ...] = ()

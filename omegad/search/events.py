@@ -37,6 +37,32 @@ class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     versions: dict[GivenName, int] = msgspec.field(default_factory=dict)
 
 
+class Use(msgspec.Struct, frozen=True, array_like=True):
+    """How often a memory was found or shown, how often of these it was shown unasked, when it was last, and
+    the latest moment of all, both in microseconds since 1970.
+    """
+
+    memory_id: MadeId
+    times: int
+    unasked: int
+    last_at: int
+    latest_at: int
+
+
+class QueryAged(MemoryQueried, frozen=True, kw_only=True, tag="memory.query_aged@1", omit_defaults=True):
+    """What remains of a query whose time is over: how it was asked, when, and how much it found. The last of
+    those that aged together counts the `uses` of all.
+    """
+
+    text: FreeText = ""
+    filters: FreeData = msgspec.field(default_factory=dict)
+    results: tuple[Returned, ...] = ()
+    embedder_id: GivenName | None = None
+    abstained: bool = False
+    returned: int = 0
+    uses: tuple[Use, ...] = ()
+
+
 class Read(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A query that is no search: by which method, at which moment in microseconds since 1970, and the first
     of the memories that it named; or the kind of error that it `failed` with.

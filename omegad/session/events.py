@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, MadeId, Position
-from omegad.search.events import Returned
+from omegad.search.events import Returned, Use
 
 How = Literal["briefing", "review", "reminder", "prompt", "edit", "file", "error", "warning"]
 TO_JUDGE: tuple[How, ...] = ("review", "reminder")
@@ -132,6 +132,33 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
     tool_input: Excerpt | None = None
     result: Excerpt | None = None
     delivery: Delivery | None = None
+
+
+class ToolCallAged(ToolCalled, frozen=True, kw_only=True, tag="tool.call_aged@1", omit_defaults=True):
+    """What remains of a tool call whose time is over: how large its input and its result were, the file that
+    the input names, those that it was to change, and the memories that both name.
+    """
+
+    input_bytes: int | None = None
+    result_bytes: int | None = None
+    file: FreeText | None = None
+    edited: tuple[FreeText, ...] = ()
+    given: tuple[FreeText, ...] = ()
+    returned: tuple[FreeText, ...] = ()
+
+
+class SurfacingAged(
+    MemorySurfaced, frozen=True, kw_only=True, tag="memory.surfacing_aged@1", omit_defaults=True
+):
+    """What remains of what was shown unasked once its time is over: how much it was. The last of those that
+    aged together counts the `uses` of all.
+    """
+
+    subject: FreeText = ""
+    results: tuple[Returned, ...] = ()
+    embedder_id: GivenName | None = None
+    returned: int = 0
+    uses: tuple[Use, ...] = ()
 
 
 class HookNoted(Event, frozen=True, kw_only=True, tag="hook.noted@1", omit_defaults=True):

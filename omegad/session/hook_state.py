@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement
@@ -21,6 +22,7 @@ from omegad.session.events import (
     SessionEnded,
     SessionStarted,
     SubagentEnded,
+    ToolCallAged,
     ToolCalled,
     TurnEnded,
 )
@@ -37,16 +39,19 @@ EVENTS = (
         SessionEnded,
         MemorySurfaced,
         ToolCalled,
+        ToolCallAged,
         GitPushChecked,
         GitMerged,
     ),
     DeliveriesExpired,
+    PayloadsAged,
 )
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
 UNKEYED_CHARACTERS = 32
 """Digests of this length were made without a key, and are kept nowhere but in their events."""
-PAYLOADS_KEPT_US = 30 * 86_400_000_000
+DAY_US = 86_400_000_000
+PAYLOADS_KEPT_US = 30 * DAY_US
 """How long, at least, the latest of a session is kept that says nothing more."""
 ANYBODY = ""
 """The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
@@ -137,11 +142,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemorySurfaced(how="warning", subject=subject):
             yield Statement(_FILE, (ANYBODY, subject, recorded.position))
         case DeliveriesExpired(before=before):
-            for sql in _EXPIRED:
-                yield Statement(sql, (before,))
-            yield Statement(
-                "DELETE FROM state_payloads WHERE occurred_at < ?", (recorded.occurred_at - PAYLOADS_KEPT_US,)
-            )
+            yield from _expired(before, recorded.occurred_at - PAYLOADS_KEPT_US)
+        case PayloadsAged(through=through, days=days):  # what remains says no more how it came in
+            yield from _expired(through + 1, recorded.occurred_at - min(PAYLOADS_KEPT_US, days * DAY_US))
+
+
+def _expired(before: Position, payloads_before_us: int) -> Iterator[Statement]:
+    for sql in _EXPIRED:
+        yield Statement(sql, (before,))
+    yield Statement("DELETE FROM state_payloads WHERE occurred_at < ?", (payloads_before_us,))
 
 
 def _delivered(

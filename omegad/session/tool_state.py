@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement
-from omegad.session.events import DeliveriesExpired, ToolCalled
+from omegad.session.events import DeliveriesExpired, ToolCallAged, ToolCalled
 
 NAME = "tool_calls"
 VERSION = 2
-EVENTS = (ToolCalled, DeliveriesExpired)
+EVENTS = (ToolCalled, ToolCallAged, DeliveriesExpired, PayloadsAged)
 SCHEMA = """
 CREATE TABLE state_tool_calls (
     session_id  TEXT NOT NULL,
@@ -32,6 +33,8 @@ ON CONFLICT (session_id, tool_use_id) DO UPDATE
   SET (position, call_index) = (excluded.position, excluded.call_index)
 """
 
+_FORGET = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
+
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
@@ -44,9 +47,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     (session_id, tool_use_id, recorded.position, call_index),
                 )
         case DeliveriesExpired(before=before):
-            yield Statement(
-                "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''", (before,)
-            )
+            yield Statement(_FORGET, (before,))
+        case PayloadsAged(through=through):
+            yield Statement(_FORGET, (through + 1,))
 
 
 class ToolCallState(msgspec.Struct, frozen=True):

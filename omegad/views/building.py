@@ -16,7 +16,7 @@ import numpy as np
 from omegad.log import reading
 from omegad.log.checkpoint import Checkpoint, failed
 from omegad.log.codec import Codec, tag_of
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.folding import Progress, Source
 from omegad.log.projection import Projection
 from omegad.runtime.errors import ViewFailed
@@ -133,7 +133,7 @@ class Builder(NamedTuple):
         with begun as (connection, log, fold, read):
             ends = dict.fromkeys(fold.projections, order.position)
             fold.catch_up(connection, read, lambda: ends, tell)
-            if reading.erased(log, order.position):
+            if reading.taken_out(log):
                 self._take_out(connection, self._erasures(log, order.position))
             generation.make_indexes(connection, () if order.source else self.projections)
             generation.prepare(connection, self.projections)
@@ -223,8 +223,8 @@ class Builder(NamedTuple):
                 yield connection, log, ViewFold(projections, marks, self.lookup), read
 
     def _erasures(self, log: Connection, after: Position) -> list[RecordedEvent]:
-        """Return the erasures after a position that projections know."""
-        tags = [tag_of(kind) for one in self.projections for kind in getattr(one, "ERASED_BY", ())]
+        """Return what was erased or aged after a position, of what projections know."""
+        tags = [tag_of(kind) for one in self.projections for kind in _taking_out(one)]
         return [
             recorded
             for position in reading.tagged(log, tags, after)
@@ -241,9 +241,14 @@ class Builder(NamedTuple):
 def take_out(connection: Connection, projections: Iterable[Projection], erasure: RecordedEvent) -> None:
     """Show an erasure to those of *projections* that know it, in the transaction that is open."""
     for projection in projections:
-        if isinstance(erasure.event, getattr(projection, "ERASED_BY", ())):
+        if isinstance(erasure.event, _taking_out(projection)):
             for sql, values in projection.project(erasure):
                 connection.execute(sql, values)
+
+
+def _taking_out(projection: Projection) -> tuple[type[Event], ...]:
+    """Return the events that take out of a projection's rows what it showed, as of earlier moments, too."""
+    return (*getattr(projection, "ERASED_BY", ()), *getattr(projection, "AGED_BY", ()))
 
 
 def integrity_problem(connection: Connection, projections: Collection[Projection]) -> str | None:

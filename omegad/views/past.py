@@ -27,16 +27,17 @@ import structlog
 from anyio import to_thread
 
 from omegad.log.checkpoint import Checkpoint, failed, start_of
-from omegad.log.event import Position
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
 from omegad.log.projection import Projection
 from omegad.runtime.errors import OmegadError, Stale, StorageFull
 from omegad.storage import own_files, readers
-from omegad.storage.database import open_reader, translated
+from omegad.storage.database import leave_wal, open_reader, open_writer, translated
 from omegad.storage.readers import LIMITS, Limits, Readers
+from omegad.storage.transaction import writing
 from omegad.views import generation
-from omegad.views.building import PastOrder
+from omegad.views.building import PastOrder, take_out
 from omegad.views.current import Views
 
 FOLDER = "asof"
@@ -65,6 +66,7 @@ class Copies:
         self._folder = folder
         self._log = log
         self._views = views
+        self._projections = projections
         self._versions = repr([start_of(projection) for projection in projections])
 
     async def check(self) -> None:
@@ -118,6 +120,20 @@ class Copies:
             places = [0, *(position for position, _ in kept)]
             _, path = kept.pop(min(range(len(kept) - 1), key=lambda place: places[place + 2] - places[place]))
             generation.remove(path)
+
+    async def age(self, aged: RecordedEvent) -> None:
+        """Take out of every copy what was let go of. Where one is broken off before that, what stays is taken
+        out of whatever is made of it.
+        """
+        for _, path in self.all():
+            async with self._views.proving:
+                await to_thread.run_sync(self._age, path, aged)
+
+    def _age(self, path: Path, aged: RecordedEvent) -> None:
+        with translated(), closing(open_writer(path, durable=False)) as connection:
+            with writing(connection):
+                take_out(connection, self._projections, aged)
+            leave_wal(connection)
 
     def remove_all(self) -> None:
         """Remove every copy."""
@@ -320,10 +336,10 @@ class PastViews:
             raise
 
     async def _tidy(self) -> int:
-        """Remove what shows what was erased since, and what nobody asks for; return how many payloads of
-        the log are erased.
+        """Remove what shows what was taken out since, and what nobody asks for; return the number that
+        says how much the log has lost.
         """
-        erased = await self._log.erased(self._log.head)
+        erased = await self._log.taken_out()
         for one in list(self._kept):
             if one.erased != erased or time.monotonic() - one.asked_at > IDLE_S:
                 await self._remove(one)

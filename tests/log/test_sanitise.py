@@ -46,9 +46,10 @@ MADE = {
         "task_id",
         "thesis_id",
     },
-    "omegad made it, in hexadecimal, of what stays in the log or with the home's key": {
+    "omegad made it, in digits, of what stays in the log or with the home's key": {
         "content_key",
         "digest",
+        "hashes",
         "remains",
         "row_hash",
         "sha256",

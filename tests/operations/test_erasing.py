@@ -17,6 +17,7 @@ from omegad.edge.transfer import log_file
 from omegad.embedding import cache
 from omegad.embedding.cache import FileLookup, text_hash
 from omegad.log import erasure
+from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Cursor
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
@@ -26,6 +27,8 @@ from omegad.operations import erasing
 from omegad.operations.copies import find
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.search.events import QueryAged
+from omegad.session.events import SurfacingAged, ToolCallAged
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
 from omegad.views import past
@@ -59,7 +62,8 @@ KEYWORDS = Config(model="none")
 KINDS = [
     kind
     for kind in CODEC.kinds.values()
-    if not kind.__name__.startswith("Memory") and kind is not PayloadErased
+    if not kind.__name__.startswith("Memory")
+    and kind not in {PayloadErased, PayloadsAged, ToolCallAged, QueryAged, SurfacingAged}
 ]
 
 

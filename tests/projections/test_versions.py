@@ -2,6 +2,8 @@
 keeps the old rows.
 """
 
+from typing import Any
+
 import pytest
 
 import projections
@@ -24,6 +26,7 @@ from omegad.knowledge.events import (
     ThesisRevised,
     Touch,
 )
+from omegad.log.aging import PayloadsAged
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Projection
@@ -36,7 +39,8 @@ from omegad.memory.events import (
     UpkeepReverted,
     Upkept,
 )
-from omegad.session.events import CheckedRef, GitMerged
+from omegad.search.events import QueryAged, Use
+from omegad.session.events import CheckedRef, GitMerged, SurfacingAged, ToolCallAged
 from omegad.sharing.events import FactsReceived, KnownOrigin, ShareJoined, ShareLeft, ShareRenewed
 from omegad.storage.digest import digest
 from tests.builders import (
@@ -203,6 +207,15 @@ GONE = (
     linked("a", "gone"),
     memory_erased("gone"),
 )
+AGED: dict[str, Any] = {"read_position": 1, "at": START_US, "returned": 2}
+
+
+def aged(kind: str) -> tuple[Event, ...]:
+    """Return what says that the details of all events before went."""
+    known: dict[str, Any] = {"days": 90, "steps": (), "hashes": "", "counts": {}, "freed": 0}
+    return (PayloadsAged(kind=kind, after=0, through=len(LOG), **known),)
+
+
 MENDED = ClockMended(
     first=1,
     last=99,
@@ -213,7 +226,22 @@ MENDED = ClockMended(
     reason="the battery",
 )
 """Whatever has a time of its own says another after this."""
+CALL_AGED = ToolCallAged(
+    tool_name="Edit", status="ok", call_index=3, input_bytes=80, file="/src/b.py", edited=("/src/b.py",)
+)
+QUERIES_AGED = (
+    surfaced("a", how="prompt", query_id="surfaced-2"),
+    QueryAged(
+        **AGED | {"query_id": "query-2", "mode": "hybrid", "limit": 10, "ranking_version": 1, "took_us": 9}
+    ),
+    SurfacingAged(
+        **AGED | {"query_id": "surfaced-3", "how": "prompt", "uses": (Use("a", 4, 1, START_US, START_US),)}
+    ),
+)
 ALONE: dict[str, tuple[Event, ...]] = {
+    "audit": (CALL_AGED, *aged("tools")),
+    "retrievals": (*QUERIES_AGED, *aged("queries")),
+    "conversations": (CALL_AGED, *aged("prompts")),
     **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
     "conflicts": (
         *(ConflictOffered(memory_id=one, target_id="a", similarity=0.7) for one in ("e", "f", "gone")),
@@ -227,6 +255,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
             memory_id="a", origin="elsewhere", retrievals=7, last_retrieved_at=START_US - 9_000_000
         ),
         MemoryCountsCarried(memory_id="b", origin="elsewhere", retrievals=1),
+        *QUERIES_AGED,
         *GONE,
     ),
     "upkeeps": (
@@ -236,6 +265,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
         UpkeepCompleted(by="hand"),
     ),
     "coord_claims": (
+        CALL_AGED,
         files_claimed("a.py", "b.py", intent="faster"),
         branch_claimed(),
         claims_released("a.py", how="taken_over", by="session-2"),
@@ -274,24 +304,24 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (6, "c31f42100bdefd69f2813296987534d1"),
+    "memories": (6, "2eaf22f15d5158414009e5e6d37ec2fe"),
     "conflicts": (1, "b65252e2143f9ac86a6f54d62f8e345f"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (3, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (4, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
-    "audit": (6, "5c48ed3aec69d0a01905315908a4c11a"),
-    "retrievals": (4, "b079371ff25336c70493ccde25f9335e"),
+    "audit": (6, "42bcff3591dd816553ee4b6e420188a0"),
+    "retrievals": (4, "4e54bb4264871455fb3230fbb2401f42"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
-    "coord_claims": (3, "cfabcf28bd659839a229e10ce872e057"),
+    "coord_claims": (3, "d7311507e5cdde7e602cbbe8ac2360db"),
     "git_events": (2, "98a8a9527dbe140564701ff3706a754c"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
-    "conversations": (4, "280d621958adb8ff337627307eb10d8c"),
+    "conversations": (4, "e6ebad8d63deb0070a147c47782b2668"),
     "upkeeps": (1, "ea997e9d3e7263000b6bffe287db7de1"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
     "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),

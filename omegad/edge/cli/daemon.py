@@ -32,6 +32,7 @@ from omegad.runtime.errors import Invalid, OmegadError
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
 SPAN_S_MAX = 3_660 * 86_400
+PART_SHOWN_BYTES = 64 * 1024
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 BEGINNING = """
 To begin with:
@@ -87,7 +88,10 @@ def stop(arguments: Namespace, instance: Instance) -> None:
 
 
 def status(arguments: Namespace, instance: Instance) -> None:
-    """Show how the daemon is."""
+    """Show how the daemon is, or what its files grow by."""
+    if arguments.growth:
+        _growth(arguments, ask(instance, "system.growth"))
+        return
     answer = ask(instance, "system.status")
     answer["paused"] = answer.get("paused") or _paused_here(instance)
     if arguments.watch:
@@ -115,6 +119,32 @@ def status(arguments: Namespace, instance: Instance) -> None:
             warn(trouble)
 
 
+def _growth(arguments: Namespace, answer: Answer) -> None:
+    if arguments.json:
+        write_json(answer)
+        return
+    days = max(min(answer["logged_days"], answer["days"]), 1.0)
+    print(f"the log within {days:.0f} days")
+    rows = [
+        (
+            one["tag"],
+            f"{one['events']:,}",
+            size(one["payload_bytes"]),
+            size(one["row_bytes"]),
+            f"{one['events'] / days:,.0f}",
+            size((one["payload_bytes"] + one["row_bytes"]) / days),
+        )
+        for one in answer["kinds"]
+    ]
+    write_table(("EVENT", "EVENTS", "PAYLOADS", "ROWS", "A DAY", "BYTES A DAY"), rows, none="no events")
+    print()
+    shown = [one for one in answer["parts"] if one["bytes"] >= PART_SHOWN_BYTES]
+    write_table(
+        ("FILE", "WHAT", "NAME", "BYTES"),
+        [(one["file"], one["kind"], one["name"], size(one["bytes"])) for one in shown],
+    )
+
+
 def _fields(answer: Answer) -> list[tuple[str, str]]:
     log, embedding = answer["log"], answer["embedding"]
     return [
@@ -131,6 +161,7 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
             ),
         ),
         ("upkeep", _upkeep(answer)),
+        ("retention", _retention(answer.get("retention"))),
         *([("sharing", _sharing(share))] if (share := answer.get("share")) else []),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
@@ -160,6 +191,21 @@ def _upkeep(answer: Answer) -> str:
         if last[kind]
     )
     return f"{moment(last['at'])}: {did or 'nothing to do'}{', undone since' if last['undone'] else ''}"
+
+
+def _retention(kept: Answer | None) -> str:
+    if kept is None:
+        return "everything is kept"
+    days = ", ".join(f"{kind} {days} days" for kind, days in kept["days"].items())
+    if kept["begins_at"]:
+        many = sum(kept["waiting"].values())
+        what = f"{many:,} events ({size(kept['waiting_bytes'])})" if many else "what is older"
+        return (
+            f"details of {days}; from {moment(kept['begins_at'])} on those of {what} go: `omegad retention"
+            " --dry-run` shows which, the settings `retention_…_days` keep them"
+        )
+    ran = f"last looked at {moment(kept['ran_at'])}" if kept["ran_at"] else "not looked at yet"
+    return f"details of {days}; {ran}"
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:

@@ -16,7 +16,8 @@ import msgspec
 
 from omegad.catalog.events import CODEC
 from omegad.edge.transfer.log_file import Progress, open_log, require
-from omegad.log import appending, chain, dead_letters, erasure, mending, reading
+from omegad.log import aging, appending, chain, dead_letters, erasure, mending, reading
+from omegad.log.aging import PayloadsAged
 from omegad.log.codec import tag_of
 from omegad.log.dead_letters import DeadLetter
 from omegad.log.erasure import PayloadErased
@@ -36,7 +37,7 @@ VERSION = 1
 LINE_BYTES_MAX = 32 * 1024 * 1024
 LINES_AT_ONCE = 2_000
 
-_ERASED, _MENDED = tag_of(PayloadErased), tag_of(ClockMended)
+_TELLING = {tag_of(kind) for kind in (PayloadErased, PayloadsAged, ClockMended)}
 _REQUESTS = (
     "SELECT client, request_id, params_digest, first_position, position, answer FROM requests ORDER BY"
     " client, request_id"
@@ -215,12 +216,16 @@ class _Making:
                 "INSERT INTO payloads VALUES (?, ?, ?)",
                 (line.position, bytes.fromhex(line.salt or ""), body.decode()),
             )
-        event = CODEC.decode(line.tag, body) if line.tag in {_ERASED, _MENDED} else None
+        event = CODEC.decode(line.tag, body) if line.tag in _TELLING else None
         if isinstance(event, PayloadErased):
             self._connection.executemany(
                 "INSERT OR IGNORE INTO erasures VALUES (?)", [(position,) for position in event.positions]
             )
             self._erased |= erasure.named_by(line.position, event)
+        if isinstance(event, PayloadsAged):
+            for position, left in event.left:
+                if position in self._changed and aging.short_hash(self._changed[position]) == left:
+                    del self._changed[position]
         if isinstance(event, ClockMended):
             mending.note(self._connection, line.position, event)
         self.position, self._chain = line.position, found

@@ -1,0 +1,67 @@
+"""The verb that lets go of details whose time is over, or shows what that would be."""
+
+from argparse import Namespace
+
+from omegad.edge.cli.asking_first import is_wanted
+from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.instance import Instance
+from omegad.edge.cli.printing import moment, size, write_json, write_table
+
+NAMES = {
+    "tools": "what tools were given and answered",
+    "queries": "what was asked and found",
+    "prompts": "what was said in sessions",
+}
+
+
+def apply(arguments: Namespace, instance: Instance) -> int:
+    """Show what would go, and let go of it after a yes; with --dry-run only show it. Exit with status 1 where
+    the answer is no.
+    """
+    would = ask(instance, arguments.method, dry_run=True)
+    is_over = any(one["counts"] for one in would["aged"])
+    if arguments.dry_run or not is_over or not arguments.yes:
+        _show(would, arguments)
+        if arguments.dry_run or not is_over:
+            return 0
+        if not is_wanted(
+            "Let go of it? Nothing but a backup brings it back.",
+            "nothing went: run it with --yes to let go of this",
+        ):
+            return 1
+    done = ask(instance, arguments.method, dry_run=False)
+    if arguments.json:
+        write_json(done)
+    else:
+        freed = size(done["freed_bytes"])
+        print(f"let go of the details of {_events(done):,} events: their payloads are {freed} less")
+    return 0
+
+
+def _show(would: Answer, arguments: Namespace) -> None:
+    if arguments.json:
+        write_json(would)
+        return
+    write_table(
+        ("WHAT", "KEPT", "OVER BEFORE", "EVENTS", "FREES"),
+        [
+            (
+                NAMES[one["kind"]],
+                f"{one['days']} days",
+                moment(one["until"]),
+                f"{sum(one['counts'].values()):,}",
+                size(one["freed_bytes"]),
+            )
+            for one in would["aged"]
+        ],
+        none="everything is kept for ever, by the settings",
+    )
+    if _events(would):
+        print(
+            "What remains is that each happened, when, and how often what was found. The files do not"
+            " shrink: what is freed is filled again before it grows."
+        )
+
+
+def _events(answer: Answer) -> int:
+    return sum(count for one in answer["aged"] for count in one["counts"].values())

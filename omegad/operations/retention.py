@@ -1,0 +1,459 @@
+"""What a home keeps only for so long, by kind and policy: it is found, said before the first of it goes, and
+replaced by what remains of it, batch by batch; each says so in one event.
+
+Memories, and what a person told, are of no kind here but by a setting (`retention_prompts_days`). Nothing is
+removed from the chain, and no position goes. Views show the events that say it, and need nothing else.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from enum import Enum
+from functools import partial
+from typing import Annotated, Final, Literal, NamedTuple
+
+import anyio
+import msgspec
+import structlog
+from msgspec import Meta
+
+from omegad.log import aging
+from omegad.log.aging import PayloadsAged, Remains
+from omegad.log.codec import Codec, tag_of
+from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
+from omegad.log.event import Event, NewEvent, Position, RecordedEvent
+from omegad.log.mending import ClockMended
+from omegad.log.reading import AGED
+from omegad.memory.events import MemoryCountsCarried, MemoryErased
+from omegad.operations import clock
+from omegad.operations.services import DaemonServices
+from omegad.operations.status import ProgressToken, RetentionStatus
+from omegad.operations.system import while_telling
+from omegad.requests.command import Acknowledged
+from omegad.requests.method import ServiceMethod
+from omegad.requests.query import Request
+from omegad.requests.verb import Option, Verb
+from omegad.rpc.peer import Call
+from omegad.runtime.config import Config
+from omegad.runtime.errors import Refused, Unavailable
+from omegad.runtime.times import rfc3339
+from omegad.search.aging import Uses, of_query
+from omegad.search.events import MemoryQueried, MemoryRead, QueryAged
+from omegad.session import aging as of_sessions
+from omegad.session.events import (
+    TO_JUDGE,
+    HookNoted,
+    MemorySurfaced,
+    PromptSubmitted,
+    SubagentEnded,
+    SurfacingAged,
+    ToolCallAged,
+    ToolCalled,
+    TurnEnded,
+)
+from omegad.storage.driver import Connection
+from omegad.views.erasing import PausedViews
+
+SECOND_US, DAY_US = 1_000_000, 86_400_000_000
+EVENTS_AT_ONCE = 500
+"""Go in one append, which others wait for."""
+LOOKED_THROUGH = 20_000  # positions at once
+PAUSE_S = 0.02  # between two batches, at least: who waits to append goes first
+EVERY_US = DAY_US - 1_800_000_000
+NOTICE_US = 14 * DAY_US
+"""How long before the first of anything goes the status says so."""
+IDLE_US = 600_000_000
+LOOK_EVERY_US = 300_000_000
+RAN, SAID = "retention", "retention.said"
+"""The cursors that have when it ran last, and when it was first said, in seconds since 1970."""
+
+BARRIERS = (ClockMended, MemoryCountsCarried, MemoryErased)
+"""What changes counts of memories otherwise: those that age together are all before one, or all after it."""
+
+_HEARD = "SELECT max(last_us) FROM agent_sessions WHERE last_us <= ?"
+
+_log = structlog.get_logger(__name__)
+
+
+class Kept(Enum):
+    """That all of an event stays."""
+
+    KEPT = "kept"
+
+
+KEPT: Final = Kept.KEPT
+
+
+class Kind(NamedTuple):
+    """A kind of event, of which the details age: what people call it, how many days it is kept (0: for ever),
+    and its events.
+    """
+
+    name: str
+    days: int
+    events: tuple[type[Event], ...]
+    barriers: tuple[type[Event], ...] = ()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of its events."""
+        return tuple(map(tag_of, self.events))
+
+    @property
+    def cursor(self) -> str:
+        """The name of the cursor that has up to where it has gone."""
+        return f"{AGED}{self.name}"
+
+
+def kinds(settings: Config) -> tuple[Kind, ...]:
+    """Return what ages by the settings."""
+    return (
+        Kind("tools", settings.retention_tools_days, of_sessions.TOOLS),
+        Kind(
+            "queries",
+            settings.retention_queries_days,
+            (MemoryQueried, MemorySurfaced, MemoryRead),
+            BARRIERS,
+        ),
+        Kind("prompts", settings.retention_prompts_days, of_sessions.SAID),
+    )
+
+
+class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
+    """Let go of details whose time is over by the settings: what tools were given and
+    answered, what was asked and found, and what was said where that is set. What remains is that each
+    happened, when, and how often.
+    """
+
+    dry_run: Annotated[bool, Meta(description="say what would go, and let go of nothing")] = False
+    progress_token: ProgressToken | None = None
+
+
+class Aged(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one kind: how long it is kept, up to when and to which position it has gone, how many events of
+    which tags that is, and how many bytes less their payloads are.
+    """
+
+    kind: str
+    days: int
+    until: str
+    through: Position
+    counts: dict[str, int] = {}
+    freed_bytes: int = 0
+
+
+class Retained(msgspec.Struct, frozen=True, kw_only=True):
+    """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them."""
+
+    dry_run: bool
+    aged: list[Aged]
+    freed_bytes: int
+
+
+class Batch(NamedTuple):
+    """What goes at once: what is left of which events, after one position up to another."""
+
+    after: Position
+    through: Position
+    left: tuple[Remains, ...]
+    counts: Counter[str]
+    freed: int
+
+
+class Retention:
+    """Lets go, one run at a time: a sweep that runs once a day when nobody is at work, and what a command
+    asks for.
+    """
+
+    NAME = "retention"
+
+    def __init__(self, services: DaemonServices, settings: Config, paused_views: PausedViews) -> None:
+        self.kinds = tuple(kind for kind in kinds(settings) if kind.days)
+        self.trouble: str | None = None
+        self._services = services
+        self._paused_views = paused_views
+        self._lock = anyio.Lock()
+        self._looked_us = 0
+        self._waiting: Retained | None = None
+        self._last: Position = 0  # the latest event that says what went
+
+    # As a sweep
+
+    def concerns(self, _events: Sequence[RecordedEvent]) -> bool:
+        """Say no: only time passes."""
+        return False
+
+    def is_due(self) -> bool:
+        """Say whether it is time to look again."""
+        return abs(self._services.clock.now_us() - self._looked_us) >= LOOK_EVERY_US
+
+    async def sweep(self) -> bool:
+        """Let go of what is over, once a day, when no session is at work. The first time that there is
+        anything, only say so, and wait for `NOTICE_US`.
+        """
+        if not self.kinds or not self.is_due():
+            return True
+        now_us = self._looked_us = self._services.clock.now_us()
+        cursors = await self._services.log.cursors()
+        ran, said = cursors.get(RAN), cursors.get(SAID)
+        if ran and 0 <= now_us - ran.position * SECOND_US < EVERY_US and (said is None or self._waiting):
+            return True
+        if clock.trouble(self._services) or not await self._is_idle(now_us):
+            return True
+        if said is None or now_us - said.position * SECOND_US < NOTICE_US:
+            self._waiting = await self.due(_nobody)
+            if said is None and self._waiting.freed_bytes:
+                _log.warning(
+                    "retention.said", freed=self._waiting.freed_bytes, after_days=NOTICE_US // DAY_US
+                )
+                await self._services.log.advance(Cursor(SAID, now_us // SECOND_US))
+        else:
+            try:
+                await self.run(_nobody)
+            except (Refused, Unavailable) as error:
+                _log.info("retention.put_off", error=str(error))
+                return True
+        await self._services.log.advance(Cursor(RAN, now_us // SECOND_US))
+        return True
+
+    async def _is_idle(self, now_us: int) -> bool:
+        def heard(connection: Connection) -> int:
+            return int(connection.execute(_HEARD, (now_us,)).fetchone()[0] or 0)
+
+        return now_us - await self._services.views.read(heard) >= IDLE_US
+
+    async def status(self) -> RetentionStatus:
+        """Say what is kept for how long, when it ran last, and when the first of what is over goes."""
+        cursors = await self._services.log.cursors()
+        ran, said = cursors.get(RAN), cursors.get(SAID)
+        begins_us = 0 if said is None else said.position * SECOND_US + NOTICE_US
+        waits = self._services.clock.now_us() < begins_us
+        waiting = self._waiting if waits else None
+        return RetentionStatus(
+            days={kind.name: kind.days for kind in self.kinds},
+            ran_at=rfc3339(ran.position * SECOND_US) if ran else None,
+            begins_at=rfc3339(begins_us) if waits else None,
+            waiting={one.kind: sum(one.counts.values()) for one in waiting.aged} if waiting else {},
+            waiting_bytes=waiting.freed_bytes if waiting else 0,
+            through={kind.name: _reached(cursors, kind) for kind in self.kinds},
+        )
+
+    # As a command
+
+    async def apply(self, request: ApplyRetention, call: Call) -> Retained:
+        """Let go of what is over, or say what that is.
+
+        Raises `Refused` while views are rebuilt or verified, or are behind, and where the clock is in doubt.
+        """
+        if trouble := clock.trouble(self._services):
+            raise Refused(
+                f"nobody can say how old anything is: {trouble}", hint="mend the clock, then ask again"
+            )
+        return await while_telling(call, request.progress_token, self.due if request.dry_run else self.run)
+
+    async def due(self, tell: Callable[[int, int], None]) -> Retained:
+        """Say what is over and still there."""
+        aged = []
+        for kind in self.kinds:
+            after, through = await self._span(kind)
+            aged.append(await self._summed(kind, after, through, self._batches(kind, after, through), tell))
+        return _retained(aged, dry_run=True)
+
+    async def run(self, tell: Callable[[int, int], None]) -> Retained:
+        """Let go of it. Raises `Refused`, and storage errors; what went until then is gone, and the next run
+        goes on.
+        """
+        async with self._lock:
+            aged = []
+            for kind in self.kinds:
+                after, through = await self._span(kind)
+                done = self._done(kind, after, through)
+                one = await self._summed(kind, after, through, done, tell)
+                if one.counts:
+                    _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
+                    await self._age_copies(after)
+                aged.append(one)
+            return _retained(aged, dry_run=False)
+
+    async def _age_copies(self, after: Position) -> None:
+        """Take out of the copies of the views what went after a position: all of it at once."""
+        (last,) = await self._services.log.read_at([self._last])
+        if isinstance(last.event, PayloadsAged):
+            whole = msgspec.structs.replace(last.event, after=after)
+            await self._services.past.copies.age(msgspec.structs.replace(last, event=whole))
+
+    async def _span(self, kind: Kind) -> tuple[Position, Position]:
+        now_us = self._services.clock.now_us()
+        through = await self._services.log.position_at(now_us - kind.days * DAY_US, now_us)
+        after = _reached(await self._services.log.cursors(), kind)
+        return after, max(after, through)
+
+    async def _summed(
+        self,
+        kind: Kind,
+        after: Position,
+        through: Position,
+        batches: AsyncIterator[Batch],
+        tell: Callable[[int, int], None],
+    ) -> Aged:
+        counts, freed = Counter[str](), 0
+        async for batch in batches:
+            counts += batch.counts
+            freed += batch.freed
+            tell(batch.through - after, through - after)
+        until_us = self._services.clock.now_us() - kind.days * DAY_US
+        return Aged(
+            kind=kind.name,
+            days=kind.days,
+            until=rfc3339(until_us),
+            through=through,
+            counts=dict(sorted(counts.items())),
+            freed_bytes=freed,
+        )
+
+    async def _done(self, kind: Kind, after: Position, through: Position) -> AsyncIterator[Batch]:
+        """Let go of a kind, batch by batch, and yield what went."""
+        async for batch in self._batches(kind, after, through):
+            async with AsyncExitStack() as held:
+                await held.enter_async_context(self._paused_views)
+                self._check_shown(batch.through)
+                proposal = Proposal(
+                    decide=partial(_decide, kind, batch), cursor=Cursor(kind.cursor, batch.through)
+                )
+                self._last = (await self._services.log.append(proposal)).position or self._last
+            yield batch
+            await anyio.sleep(PAUSE_S)
+
+    def _check_shown(self, through: Position) -> None:
+        """Raise `Refused` where a view has yet to be shown what is about to go."""
+        for name, checkpoint in self._services.views.driver.checkpoints.items():
+            if checkpoint.position < through:
+                raise Refused(
+                    f"the view {name} shows the log up to {checkpoint.position:,} only, and what is over goes"
+                    f" up to {through:,}",
+                    hint="`omegad status` says how far it is; ask again then",
+                )
+
+    async def _batches(self, kind: Kind, after: Position, through: Position) -> AsyncIterator[Batch]:
+        """Yield what of a kind is over, in parts; the last may have nothing in it."""
+        log, codec, began = self._services.log, self._services.log.codec, after
+        while after < through:
+            end = min(after + LOOKED_THROUGH, through)
+            positions = await log.tagged(kind.tags, after, through=end)
+            stops = await log.tagged(tuple(map(tag_of, kind.barriers)), after, through=end)
+            if positions and (stop := next((one for one in stops if one > positions[0]), None)):
+                positions, end = [one for one in positions if one < stop], stop
+            if len(positions) > EVENTS_AT_ONCE:
+                positions = positions[:EVENTS_AT_ONCE]
+                end = positions[-1]
+            events = await log.read_at(positions) if positions else []
+            if len(events) < len(positions):
+                end = events[-1].position
+            batch = _batch(after, end, events, codec)
+            if batch.left or (end == through and began < end):
+                yield batch
+            after = end
+
+
+def _batch(after: Position, through: Position, events: Sequence[RecordedEvent], codec: Codec) -> Batch:
+    """Return what is left of events that are over."""
+    uses, changed = Uses(), list[tuple[RecordedEvent, Event | None]]()
+    for recorded in events:
+        if (remaining := _remaining(recorded.event, uses)) is not KEPT:
+            changed.append((recorded, remaining))
+    _carry(changed, uses)
+    left = tuple(aging.remains(recorded.position, event, codec) for recorded, event in changed)
+    before = sum(
+        len(codec.encode(recorded.event)) for recorded, _ in changed if isinstance(recorded.event, Event)
+    )
+    return Batch(
+        after=after,
+        through=through,
+        left=left,
+        counts=Counter(recorded.tag.partition("@")[0] for recorded, _ in changed),
+        freed=before - sum(len(one.body or b"") for one in left),
+    )
+
+
+def _remaining(  # noqa: PLR0911  a table
+    event: object, uses: Uses
+) -> Event | Literal[Kept.KEPT] | None:
+    """Return what remains of an event, None for nothing; note what a query found."""
+    match event:
+        case ToolCallAged() | QueryAged() | SurfacingAged():
+            return KEPT
+        case ToolCalled():
+            return of_sessions.of_call(event)
+        case HookNoted() | MemoryRead():
+            return None
+        case MemoryQueried(results=results, at=at):
+            uses.add(results, at, is_unasked=False)
+            return of_query(event)
+        case MemorySurfaced(how=how, results=results, at=at) if how not in of_sessions.LASTING:
+            uses.add(results, at, is_unasked=True)
+            return of_sessions.of_surfacing(event)
+        case MemorySurfaced(how=how, results=results, at=at):
+            if how not in TO_JUDGE:
+                uses.see(results, at)
+            return KEPT
+        case PromptSubmitted() | TurnEnded() | SubagentEnded():
+            remaining = of_sessions.of_said(event)
+            return KEPT if remaining == event else remaining
+        case _:
+            return KEPT
+
+
+def _carry(changed: list[tuple[RecordedEvent, Event | None]], uses: Uses) -> None:
+    """Have the last query of them say how often memories were found by all."""
+    for place in reversed(range(len(changed))):
+        recorded, remaining = changed[place]
+        if isinstance(remaining, QueryAged | SurfacingAged):
+            changed[place] = recorded, msgspec.structs.replace(remaining, uses=uses.all())
+            return
+
+
+def _decide(kind: Kind, batch: Batch, _state: DecisionState, _now_us: int) -> Decision:
+    """Decide that a batch goes."""
+    if not batch.left:
+        return Decision(answer=Acknowledged())
+    steps, hashes = aging.written(batch.after, batch.left)
+    event = PayloadsAged(
+        kind=kind.name,
+        days=kind.days,
+        after=batch.after,
+        through=batch.through,
+        steps=steps,
+        hashes=hashes,
+        counts=batch.counts,
+        freed=batch.freed,
+    )
+    return Decision(events=(NewEvent(event=event),), answer=Acknowledged(), aged=batch.left)
+
+
+def _reached(cursors: Mapping[str, Cursor], kind: Kind) -> Position:
+    found = cursors.get(kind.cursor)
+    return found.position if found else 0
+
+
+def _retained(aged: list[Aged], *, dry_run: bool) -> Retained:
+    return Retained(dry_run=dry_run, aged=aged, freed_bytes=sum(one.freed_bytes for one in aged))
+
+
+def _nobody(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+METHODS = (
+    ServiceMethod(
+        params=ApplyRetention,
+        answer=Retained,
+        writes=True,
+        verb=Verb(
+            "retention",
+            by="retention.apply",
+            about="Let go of details whose time is over, by the settings, or show what that would be",
+            options=(Option("yes", "let go without asking", "flag"),),
+            examples=("omegad retention --dry-run", "omegad retention --yes"),
+        ),
+    ),
+)

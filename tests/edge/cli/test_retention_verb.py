@@ -1,0 +1,39 @@
+"""Details whose time is over: shown, and let go of after a yes; and what the files grow by."""
+
+import json
+import time
+
+import anyio
+
+from tests.acceptance.test_retention import fill
+from tests.edge.cli.conftest import Command
+
+
+def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700, exist_ok=True)
+    anyio.run(fill, omegad.home, 40)
+    assert "not looked at yet" in omegad.run("status").stdout
+    would = omegad.run("retention", "--dry-run").stdout
+    tools = next(line for line in would.splitlines() if line.startswith("what tools were given"))
+    assert tools.split()[-3] == "40"
+    said = omegad.run("retention")
+    assert (said.returncode, "nothing went" in said.stderr) == (1, True)
+    assert omegad.run("retention", "--dry-run").stdout == would
+    assert "let go of the details of 53 events" in omegad.run("retention", "--yes").stdout
+    empty = json.loads(omegad.run("retention", "--dry-run", "--json").stdout)
+    assert empty["freed_bytes"] == 0
+    assert omegad.run("verify").returncode == 0
+
+
+def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
+    omegad.run("store", "the mill is by the river")
+    omegad.run("query", "where is the mill?")
+    deadline = time.monotonic() + 60
+    while "memory.queried@1" not in (shown := omegad.run("status", "--growth").stdout):
+        assert time.monotonic() < deadline
+    assert "memory.stored@2" in shown
+    grown = json.loads(omegad.run("status", "--growth", "--json").stdout)
+    assert {one["file"] for one in grown["parts"]} == {"log", "views", "embeddings"}
+    names = {one["name"]: one["bytes"] for one in grown["parts"]}
+    assert names["payloads"]
+    assert names["retrievals_by_memory"]

@@ -1,0 +1,389 @@
+"""What is kept only for so long: said before it goes, gone in every view and as of every moment, and nothing of
+what memories are, or how often they were found, is otherwise.
+"""
+
+import io
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from omegad.edge.transfer import lines
+from omegad.log.aging import PayloadsAged
+from omegad.log.event import Erased, Event, NewEvent
+from omegad.log.mending import ClockMended
+from omegad.memory.events import MemoryCountsCarried
+from omegad.operations import retention
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Refused
+from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
+from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
+from omegad.storage.driver import Connection
+from omegad.views import past
+from tests.builders import (
+    FakeClock,
+    Served,
+    append,
+    delivery,
+    edited,
+    everything,
+    excerpt,
+    memory_erased,
+    paths_in,
+    prompt_submitted,
+    queried,
+    served,
+    session_ended,
+    session_started,
+    stored,
+    surfaced,
+    tool_called,
+    turn_ended,
+)
+from tests.operations.test_erasing import check
+from tests.seeds import SEED
+
+KEYWORDS = Config(model="none")
+EVERYTHING = msgspec.structs.replace(KEYWORDS, retention_prompts_days=30)
+SECOND_US, DAY_US = 1_000_000, 86_400_000_000
+TOLD = "the vault is behind the mill"
+MEMORIES = ("mem-00000000000000a1", "mem-00000000000000a2", "mem-00000000000000a3")
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return paths_in(tmp_path)
+
+
+def a_day(number: int, at: int) -> Iterator[NewEvent]:
+    """Return what two sessions did on a day: prompts, tool calls, questions, and what was shown, a second apart."""
+    for session in ("s-1", "s-2"):
+        at += 60 * SECOND_US
+        told = f"{number}-{session}"
+        events = (
+            session_started(delivery=delivery(f"start-{told}")),
+            prompt_submitted(f"{TOLD}, {told}", delivery=delivery(f"prompt-{told}", "1" * 64)),
+            surfaced(*MEMORIES[:2], how="briefing", query_id=f"briefing-{told}", at=at + 1 * SECOND_US),
+            surfaced(
+                MEMORIES[0], how="prompt", query_id=f"shown-{told}", at=at + 2 * SECOND_US, subject=TOLD
+            ),
+            surfaced(
+                MEMORIES[1],
+                how="file",
+                query_id=f"file-{told}",
+                at=at + 3 * SECOND_US,
+                subject="src/the/mill.py",
+            ),
+            tool_called(
+                4 * number + 1,
+                tool_use_id=f"toolu-{told}",
+                tool_input=excerpt(f'{{"command":"ls {TOLD}"}}'),
+                result=excerpt(TOLD * 40),
+                delivery=delivery(f"call-{told}", "2" * 64),
+            ),
+            tool_called(
+                4 * number + 2,
+                tool_name="Edit",
+                tool_use_id=None,
+                tool_input=excerpt(
+                    f'{{"file_path":"/src/mill.py","old_string":"{TOLD} {MEMORIES[0]}","new_string":"b"}}'
+                ),
+                delivery=delivery(f"edit-{told}", "3" * 64),
+            ),
+            HookNoted(host="claude-code", fired="PreToolUse", tool_name="Edit", about=TOLD),
+            queried(
+                (MEMORIES[number % 2], 0.9),
+                (MEMORIES[0], 0.5),
+                query_id=f"query-{told}",
+                at=at + 4 * SECOND_US,
+                text=TOLD,
+                filters={"project": "mill"},
+            ),
+            queried(query_id=f"vain-{told}", at=at + 5 * SECOND_US, text=TOLD),
+            MemoryRead(reads=(Read(method="memory.get", at=at + 6 * SECOND_US, memory_ids=(MEMORIES[0],)),)),
+            turn_ended(f"{TOLD}, said", delivery=delivery(f"turn-{told}")),
+            session_ended(delivery=delivery(f"end-{told}")),
+        )
+        for event in events:
+            yield NewEvent(event=event, session_id=session, project="mill")
+
+
+async def lived(it: Served, clock: FakeClock, days: int) -> None:
+    """Let so many days pass, ten at a time."""
+    log = it.daemon.services.log
+    if not log.head:
+        at = clock.us
+        await append(
+            log,
+            *(stored(memory_id=one, content=f"{one} is kept") for one in MEMORIES),
+            queried((MEMORIES[2], 0.9), query_id="first", at=at),
+            surfaced(MEMORIES[2], query_id="told", at=at + SECOND_US),  # which stays, and was the last of it
+        )
+    for number in range(0, days, 10):
+        await append(log, *a_day(number + log.head, clock.us))
+        clock.us += 10 * DAY_US
+    await slept(it)
+
+
+async def slept(it: Served) -> None:
+    """Let the time that passed have been right."""
+    await it.caught_up()
+    it.daemon.services.steadiness.accept()
+
+
+def counts(connection: Connection) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        "SELECT node_id, access_count, surfaced, last_accessed, used_us FROM memories ORDER BY 1"
+    ).fetchall()
+
+
+async def test_what_is_over_goes_and_nothing_else(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, EVERYTHING) as it:
+        await lived(it, clock, 300)
+        views = it.daemon.services.views
+        before, known = await views.read(counts), await everything(it.daemon.services.log)
+        would = await it.caller.call("retention.apply", dry_run=True)
+        assert [one.event for one in await everything(it.daemon.services.log)] == [one.event for one in known]
+        done = await it.caller.call("retention.apply")
+        assert done["aged"] == [
+            one | {"until": done["aged"][at]["until"]} for at, one in enumerate(would["aged"])
+        ]
+        assert done["freed_bytes"] > 10_000
+        await it.caught_up()
+        assert await views.read(counts) == before
+        for was, now in zip(known, await everything(it.daemon.services.log), strict=False):
+            age_us = clock.us - was.recorded_at
+            match was.event:
+                case ToolCalled(call_index=index) if age_us > 90 * DAY_US:
+                    assert isinstance(now.event, ToolCallAged)
+                    assert now.event.call_index == index
+                    assert now.event.file == ("/src/mill.py" if was.event.tool_name == "Edit" else None)
+                case HookNoted() if age_us > 90 * DAY_US:
+                    assert isinstance(now.event, Erased)
+                case MemoryQueried(results=results) if age_us > 180 * DAY_US:
+                    assert isinstance(now.event, QueryAged)
+                    assert now.event.returned == len(results)
+                case PromptSubmitted(prompt=prompt) if age_us > 30 * DAY_US:
+                    assert isinstance(now.event, PromptSubmitted)
+                    assert (now.event.prompt.head, now.event.prompt.bytes) == ("", prompt.bytes)
+                case MemorySurfaced(how="briefing"):
+                    assert now.event == was.event
+                case _ if age_us < 30 * DAY_US:
+                    assert now.event == was.event
+            assert msgspec.structs.replace(now, event=was.event) == was
+        await check(it)
+        assert not (await it.caller.call("retention.apply", dry_run=True))["freed_bytes"]
+        await it.caller.call("views.rebuild")
+        assert await views.read(counts) == before
+        shown = await views.read(
+            lambda connection: connection.execute(
+                "SELECT count(*), sum(input_summary IS NULL), sum(file = '/src/mill.py') FROM coord_audit"
+            ).fetchone()
+        )
+        assert shown == (
+            120,
+            sum(isinstance(one.event, ToolCalled) for one in known[: done["aged"][0]["through"]]),
+            60,
+        )
+
+
+async def test_it_is_as_it_was_whatever_counts_otherwise_in_between(paths: Paths, clock: FakeClock) -> None:
+    """A clock that was mended, counts that were carried over, and a memory that is erased stand between
+    queries that age together.
+    """
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 10)
+        log, ahead = it.daemon.services.log, clock.us + 9 * DAY_US
+        await append(log, queried((MEMORIES[0], 1.0), query_id="ahead", at=ahead))
+        await append(
+            log,
+            ClockMended(
+                first=log.head,
+                last=log.head,
+                from_us=ahead,
+                to_us=clock.us,
+                ahead_us=9 * DAY_US,
+                right_us=clock.us,
+            ),
+            MemoryCountsCarried(
+                memory_id=MEMORIES[1], origin="old", retrievals=7, last_retrieved_at=clock.us + DAY_US // 2
+            ),
+        )
+        await append(log, *a_day(3, clock.us))
+        await append(log, memory_erased(MEMORIES[0]))
+        await append(log, *a_day(4, clock.us - DAY_US))
+        await it.caught_up()
+        before = await it.daemon.services.views.read(counts)
+        clock.us += 200 * DAY_US
+        await slept(it)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        await check(it)
+        assert await it.daemon.services.views.read(counts) == before
+
+
+async def test_as_of_earlier_moments_it_is_gone_too(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+        middle = it.daemon.services.log.head // 2
+        await it.daemon.services.past.copies.take()
+        ((_, copy),) = it.daemon.services.past.copies.all()
+        assert TOLD.encode() in copy.read_bytes()
+        old = await it.caller.call("memory.list", as_of=middle)
+        assert old["as_of"]["aged"] == {}
+        await it.caller.call("retention.apply")
+        through = (await it.caller.call("system.status"))["retention"]["through"]
+        found = await it.caller.call("memory.list", as_of=middle)
+        assert found["as_of"]["aged"] == {"tools": through["tools"], "queries": through["queries"]}
+        assert found["memories"] == old["memories"]
+        session = await it.caller.call("session.get", session_id="s-1", as_of=middle)
+        texts = [one["text"] for one in session["steps"] if one["what"] == "ran"]
+        assert texts
+        assert not any(TOLD in (text or "") for text in texts)
+        assert [path for _, path in it.daemon.services.past.copies.all()] == [copy]
+
+
+async def test_it_is_said_before_the_first_of_it_goes_and_then_goes_by_itself(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 100)
+
+        async def status() -> Any:
+            return (await it.caller.call("system.status"))["retention"]
+
+        async def passed(days: int) -> None:
+            ran = (await status())["ran_at"]
+            clock.us += days * DAY_US
+            await slept(it)
+            with anyio.fail_after(30):
+                while (await status())["ran_at"] == ran:  # noqa: ASYNC110  nothing tells of it
+                    await anyio.sleep(0.02)
+
+        await passed(1)
+        said = await status()
+        assert said["days"] == {"tools": 90, "queries": 180}
+        assert said["begins_at"] is not None
+        assert said["waiting"]["tools"]
+        assert said["waiting_bytes"]
+        assert not any(
+            isinstance(one.event, PayloadsAged) for one in await everything(it.daemon.services.log)
+        )
+        await passed(15)
+        assert (await status())["begins_at"] is None
+        events = [one.event for one in await everything(it.daemon.services.log)]
+        (first,) = [one for one in events if isinstance(one, PayloadsAged)]
+        assert (first.kind, first.days) == ("tools", 90)
+        assert first.counts.keys() == {"tool.called", "hook.noted"}
+        await check(it)
+
+
+async def test_nothing_goes_where_all_is_kept_or_the_clock_is_in_doubt(
+    paths: Paths, clock: FakeClock
+) -> None:
+    kept = msgspec.structs.replace(KEYWORDS, retention_tools_days=0, retention_queries_days=0)
+    async with served(paths, clock, kept) as it:
+        await lived(it, clock, 200)
+        assert (await it.caller.call("retention.apply"))["aged"] == []
+        assert (await it.caller.call("system.status"))["retention"] is None
+    async with served(paths, clock, KEYWORDS) as it:
+        clock.us -= 50 * DAY_US
+        with pytest.raises(Refused, match="clock"):
+            await it.caller.call("retention.apply")
+        assert not any(
+            isinstance(one.event, PayloadsAged) for one in await everything(it.daemon.services.log)
+        )
+
+
+async def test_a_log_that_lost_it_is_exported_and_imported_and_what_nobody_said_is_noticed(
+    paths: Paths, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with served(paths, clock, EVERYTHING) as it:
+        await lived(it, clock, 200)
+        await it.caller.call("memory.erase", text=TOLD)
+        await it.caller.call("retention.apply")
+        await lived(it, clock, 100)
+        await it.caller.call("retention.apply")
+        assert (await it.caller.call("memory.erase", text="/src/mill.py"))["copy_count"]  # which remained
+        await check(it)
+        out = io.BytesIO()
+        lines.export(paths.log, out, lambda *_: None)
+    exported = out.getvalue()
+    lines.make_log(io.BytesIO(exported), tmp_path / "made.db", lambda *_: None)
+    before = b'"tool_name":"Bash","status":"ok"'
+    assert exported.count(b'"type":"tool.call_aged@1","tool_name":"Bash"')
+    other = exported.replace(
+        b'"type":"tool.call_aged@1","tool_name":"Bash"', b'"type":"tool.call_aged@1","tool_name":"Dash"', 1
+    )
+    assert before in exported
+    with pytest.raises(Exception, match="hash chain breaks"):
+        lines.make_log(io.BytesIO(other), tmp_path / "other.db", lambda *_: None)
+
+
+def a_step(choose: random.Random, number: int, at: int) -> Event:  # noqa: PLR0911  one for each kind
+    """Return anything that counts memories, or changes what is counted."""
+    found = [(choose.choice(MEMORIES), 0.5) for _ in range(choose.randrange(4))]
+    ids, near = [one for one, _ in found], at + choose.randrange(-3, 4) * SECOND_US
+    hows: tuple[How, ...] = ("briefing", "review", "reminder", "prompt", "edit", "file", "error", "warning")
+    match choose.randrange(12):
+        case 0:
+            return MemoryCountsCarried(
+                memory_id=choose.choice(MEMORIES), origin="old", retrievals=3, last_retrieved_at=near
+            )
+        case 1:
+            return ClockMended(
+                first=1,
+                last=1,
+                from_us=near,
+                to_us=near,
+                ahead_us=2 * SECOND_US,
+                right_us=near - 9 * SECOND_US,
+            )
+        case 2 if number % 7 == 0:
+            return memory_erased(choose.choice(MEMORIES))
+        case 3:
+            return edited(choose.choice(MEMORIES), f"said otherwise {number}")
+        case 4 | 5:
+            return tool_called(number, tool_use_id=f"toolu-{number}", tool_input=excerpt(f"input {number}"))
+        case 6 | 7 | 8:
+            return surfaced(
+                *ids, how=choose.choice(hows), query_id=f"shown-{number}", at=near, subject=f"of {number}"
+            )
+        case _:
+            return queried(*found, query_id=f"query-{number}", at=near)
+
+
+@pytest.mark.parametrize(
+    "seed", [SEED, *(pytest.param(f"{SEED}-{n}", marks=pytest.mark.long) for n in range(8))]
+)
+async def test_whatever_happened_views_that_are_built_again_are_those_that_are_served(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, seed: str
+) -> None:
+    choose = random.Random(seed)  # noqa: S311  any history will do
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(retention, "PAUSE_S", 0.0)
+    async with served(paths, clock, KEYWORDS) as it:
+        log, number = it.daemon.services.log, 0
+        for days in (0, 120, 100):
+            clock.us += days * DAY_US
+            await append(log, *(stored(memory_id=one, content=one) for one in MEMORIES[: 3 * (not number)]))
+            for _ in range(60):
+                number += 1
+                clock.us += SECOND_US
+                await append(log, a_step(choose, number, clock.us), session_id=choose.choice(("s-1", "s-2")))
+        clock.us += 100 * DAY_US
+        await slept(it)
+        before = await it.daemon.services.views.read(counts)
+        for _ in range(2):
+            await it.caller.call("retention.apply")
+            await check(it)
+            assert await it.daemon.services.views.read(counts) == before
+            clock.us += 50 * DAY_US
+            await slept(it)
+        assert sum(isinstance(one.event, QueryAged) for one in await everything(log))
