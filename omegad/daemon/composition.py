@@ -46,7 +46,6 @@ from omegad.memory.upkeep.consolidation import DailyUpkeep
 from omegad.operations import files
 from omegad.operations import status as set_aside
 from omegad.operations.erasing import EraseMemory, Erasing
-from omegad.operations.growth import Growth, MeasureGrowth
 from omegad.operations.past import DiffLog, PastReader
 from omegad.operations.retention import ApplyRetention, Retention
 from omegad.operations.self_check import SelfCheck
@@ -264,7 +263,6 @@ def _compose(
     )
     beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
     beside |= {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
-    beside[MeasureGrowth] = Growth(services, paths.embeddings).measure
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(

@@ -20,6 +20,7 @@ from omegad.log.verifying import LogReport
 from omegad.memory.embedding import EmbeddingBacklog
 from omegad.operations import clock
 from omegad.operations.clock import ShowClock
+from omegad.operations.growth import Growth, MeasureGrowth
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
     EmbeddingStatus,
@@ -184,6 +185,7 @@ class SystemDispatch:
             Status: self._status,
             Metrics: self._metrics,
             ShowClock: partial(clock.show, self._services),
+            MeasureGrowth: Growth(self._services, self._paths.embeddings).measure,
             ReadLog: self.read_log,
             FollowLog: self.follow_log,
             VerifyLog: self.verify_log,
