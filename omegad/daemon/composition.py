@@ -237,18 +237,16 @@ def _compose(
     services.spool.execute = partial(requests.execute_all, context=RequestContext(client="spool"))
     # Made below
     check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108
-    letting_go = DeliveriesExpiry(services.log, requests.execute)
     runner = Runner(
         services.log,
         services.views,
         services.clock,
         requests.execute,
         (
-            *reactions.ALL,
-            Capture(is_on=settings.auto_capture),
+            *(*reactions.ALL, Capture(is_on=settings.auto_capture)),
             *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
             *((DailyUpkeep(),) if settings.upkeep else ()),
-            *(backlog, check, letting_go, retention),
+            *(backlog, check, DeliveriesExpiry(services.log, requests.execute), retention),
         ),
     )
     exchange = Exchange(services, partial(_erase_here, erasing), partial(credentials.connected, paths.share))
@@ -261,8 +259,8 @@ def _compose(
         sharing=partial(sharing.standing, exchange, services.log),
         retention=retention.status,
     )
-    beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
-    beside |= {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
+    own = {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
+    beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log) | own
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(
