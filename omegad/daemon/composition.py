@@ -259,8 +259,8 @@ def _compose(
         sharing=partial(sharing.standing, exchange, services.log),
         retention=retention.status,
     )
-    own = {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
-    beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log) | own
+    beside = set_aside.handlers(runner) | sharing.handlers(exchange, services.log)
+    beside |= {DiffLog: back.diff, EraseMemory: erasing.erase, ApplyRetention: retention.apply}
     auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
     service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(
