@@ -126,6 +126,17 @@ class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
     """
 
     dry_run: Annotated[bool, Meta(description="say what would go, and let go of nothing")] = False
+    request_id: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=256,
+                description="makes it safe to send again: the same id gives the first answer",
+            ),
+        ]
+        | None
+    ) = None
     progress_token: ProgressToken | None = None
 
 
@@ -249,7 +260,10 @@ class Retention:
             raise Refused(
                 f"nobody can say how old anything is: {trouble}", hint="mend the clock, then ask again"
             )
-        return await while_telling(call, request.progress_token, self.due if request.dry_run else self.run)
+        done = await while_telling(call, request.progress_token, self.due if request.dry_run else self.run)
+        if not request.dry_run:
+            call.peer.written = max(call.peer.written, self._last)
+        return done
 
     async def due(self, tell: Callable[[int, int], None]) -> Retained:
         """Say what is over and still there."""

@@ -3,6 +3,7 @@ other languages that PyStemmer knows.
 """
 
 import threading
+from contextlib import suppress
 from functools import lru_cache
 
 import Stemmer
@@ -31,7 +32,6 @@ OTHERS = {
     "tr": "turkish",
 }
 """The stemmers of the languages that are told, by their codes."""
-_KNOWN = frozenset(Stemmer.algorithms())
 STEMS_MAX = 16_384
 """How many stems are kept at hand; most words of a text occur again."""
 LETTERS_MAX = 64
@@ -43,7 +43,7 @@ class _OfThread(threading.local):
 
     def __init__(self) -> None:
         self.stemmer = Stemmer.Stemmer(LANGUAGE, 0)  # caches nothing itself
-        self.others: dict[str, Stemmer.Stemmer] = {}
+        self.others: dict[str, Stemmer.Stemmer | None] = {}
 
 
 _OF_THREAD = _OfThread()
@@ -63,10 +63,10 @@ def stem_in(code: str, word: str) -> str:
     """Return the stem of a word in lower case in another language than English; the word where its stemmer is
     not known.
     """
-    name = OTHERS.get(code)
-    if name not in _KNOWN or len(word) > LETTERS_MAX:
+    if code not in OTHERS or len(word) > LETTERS_MAX:
         return word
-    stemmer = _OF_THREAD.others.get(code)
-    if stemmer is None:
-        stemmer = _OF_THREAD.others[code] = Stemmer.Stemmer(name, 0)
-    return str(stemmer.stemWord(word))
+    if code not in _OF_THREAD.others:
+        with suppress(KeyError):
+            _OF_THREAD.others[code] = Stemmer.Stemmer(OTHERS[code], 0)
+    stemmer = _OF_THREAD.others.setdefault(code, None)
+    return str(stemmer.stemWord(word)) if stemmer else word

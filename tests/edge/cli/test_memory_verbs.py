@@ -198,7 +198,7 @@ def test_what_can_be_done_with_memories_explains_itself(
 def test_what_writes_is_not_asked_twice() -> None:
     assert {name for name, method in arguments.methods().items() if method.get("writes")} == {
         name for name, method in SERVED.items() if isinstance(method, CommandMethod)
-    } | {"memory.erase", "reaction.retry", "tools.call"}
+    } | {"memory.erase", "reaction.retry", "retention.apply", "tools.call"}
 
 
 def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> None:
