@@ -34,7 +34,7 @@ BENCHMARKS = {
     "precision": PRECISION,
     "devmembench": DEVMEMBENCH,
 }
-NO_MODEL = 2
+NOTHING_MEASURED, NO_MODEL = 1, 2
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmarks named, or all; return 0, or 2 where there is no model."""
+    """Run the benchmarks named, or all; return 0, 1 where none has its data, or 2 where there is no model."""
     options = _options(arguments)
     models = find_paths().models
     try:
@@ -70,6 +70,9 @@ def main(arguments: Sequence[str]) -> int:
             continue
         results.append(running.run(benchmark, stores, of, embed, _tell))
         _write(options, results, missing)
+    if not results:
+        _tell(f"nothing was measured: {options.data} holds the data of none of these")
+        return NOTHING_MEASURED
     installed = [one.name for one in catalogue.ALL if catalogue.installed(models, one.name)]
     print(
         f"omegad {omegad.__version__}, {datetime.now(UTC):%Y-%m-%d}, {' and '.join(installed)};"
@@ -117,7 +120,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         + ". A benchmark whose data is missing is left out.",
     )
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="holds checkouts of their repositories"
+        "--data",
+        type=_folder,
+        required=True,
+        metavar="DIR",
+        help="holds checkouts of the benchmarks' repositories",
     )
     parser.add_argument(
         "--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help=f"of {', '.join(BENCHMARKS)}"
@@ -126,7 +133,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--part",
         choices=("dev", "all"),
         default="all",
-        help="dev leaves out what is kept aside from work on the ranking",
+        help="dev leaves out what is kept aside from work on the ranking; all, the default, takes hours",
     )
     parser.add_argument(
         "--sample", type=_positive, metavar="N", help="at most N homes of each, chosen by a fixed seed"
@@ -135,6 +142,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--json", type=Path, metavar="FILE", help="also write all figures, by kind, to a file"
     )
     return parser.parse_args(arguments)
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return Path(text)
 
 
 def _positive(text: str) -> int:
