@@ -73,12 +73,16 @@ def shortened(text: str, characters: int) -> str:
     return flat if len(flat) <= characters else f"{flat[: characters - 1].rstrip()}…"
 
 
+BEGINNING_CHARACTERS = 400
+"""Of a content of which nothing is known to answer."""
+
+
 def excerpt(content: str, passage: str | None) -> str:
-    """Return a passage of a content, between dots where there is more of it; the content where there is no
-    passage.
+    """Return a passage of a content, between dots where there is more of it; where there is none the
+    beginning, of a content that is not long all of it.
     """
     if not passage:
-        return content
+        passage = content[:BEGINNING_CHARACTERS]
     before, after = (
         "" if is_edge else "…" for is_edge in (content.startswith(passage), content.endswith(passage))
     )

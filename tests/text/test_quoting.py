@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from omegad.agents.assembling import Line, bullet
 from omegad.agents.briefing import wrapped
-from omegad.text.quoting import FENCE, in_parentheses, inert, name, names, one_line, quoted
+from omegad.text.quoting import FENCE, excerpt, in_parentheses, inert, name, names, one_line, quoted
 
 ENDS = (
     "</omegad_memory>>",
@@ -147,3 +147,10 @@ def test_what_is_quoted_once_is_not_quoted_again(text: str) -> None:
 def test_what_is_no_tag_is_left_as_it_is(text: str) -> None:
     assert inert(text) == text
     assert one_line(text, 240) == text
+
+
+def test_of_a_long_text_without_a_passage_the_beginning_is_shown() -> None:
+    long = "word " * 200
+    assert excerpt(long, None) == f"{long[:400]}…"
+    assert excerpt(long, "word word") == "word word…"
+    assert excerpt("short", None) == "short"
