@@ -21,7 +21,7 @@ from omegad.runtime.times import rfc3339
 from omegad.sharing.events import ShareJoined, ShareRenewed
 from omegad.sharing.exchange import Exchange
 from omegad.sharing.outgoing import NEVER
-from omegad.sharing.state import Known, Team
+from omegad.sharing.state import Known, Team, was_left
 from omegad.sharing.verifying import ShareChains, chains
 from omegad.storage.driver import Connection
 
@@ -87,12 +87,15 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     `told` are the facts the team was told of this home; `waiting` are events that it will be told of, the
     first from `waiting_since`. `trouble` is what keeps this home from its team, in words, and `remedy` what
-    to do about it. `earlier` are names under which this home told this team before, oldest first.
+    to do about it. `earlier` are names under which this home told this team before, oldest first;
+    `was_left` says that memories were shared with this team before this home left it, which it is not told
+    again.
     """
 
     team: str | None = None
     origin: str | None = None
     earlier: tuple[str, ...] = ()
+    was_left: bool = False
     person: str | None = None
     machine: str | None = None
     is_connected: bool = False
@@ -123,6 +126,7 @@ async def standing(exchange: Exchange, log: EventLog) -> Standing:
         team=known.team.team,
         origin=known.team.origin,
         earlier=await _earlier(log, known.team),
+        was_left=await log.on_writer(was_left),
         person=known.team.person,
         machine=known.team.machine,
         is_connected=exchange.is_connected,

@@ -322,6 +322,13 @@ class Sharing(Tables):
             memory_id,
         )
 
+    def was_left(self) -> bool:
+        """Say whether memories were shared with the team of now before this home left it."""
+        return self._has(
+            "SELECT 1 FROM state_share_left JOIN state_share USING (team)"
+            " JOIN state_share_left_memories USING (team) LIMIT 1"
+        )
+
     def reached_before(self) -> dict[str, int]:
         """Return the latest fact of each origin that came in, or was told, before this home left the team of
         now.
@@ -358,6 +365,11 @@ def known(connection: Connection) -> Known:
     """Return what the log knows of sharing."""
     sharing = Sharing(connection)
     return Known(sharing.team(), sharing.choices(), sharing.reached(), sharing.origins())
+
+
+def was_left(connection: Connection) -> bool:
+    """Say whether memories were shared with the team of now before this home left it."""
+    return Sharing(connection).was_left()
 
 
 def owned(connection: Connection, memory_ids: Iterable[str]) -> dict[str, bool]:

@@ -16,6 +16,7 @@ def test_a_url_is_read_and_the_password_apart() -> None:
         sslmode="require",
     ).with_password("s3cr@t")
     assert address.url == "postgresql://ann@db.example.org:5432/team?sslmode=require"
+    assert read("postgresql://ann@localhost/team").url == "postgresql://ann@localhost:5432/team"
     assert read(address.url).with_password("s3cr@t") == address
     assert "s3cr" not in f"{address} {address!r} {address.place} {address.url}"
     assert "s3cr@t" in address.parameters().values()

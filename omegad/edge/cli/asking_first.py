@@ -41,7 +41,9 @@ def erase(arguments: Namespace, instance: Instance) -> int:
 
     Raises `WrongUsage` where neither a memory nor a phrase is named, or both.
     """
-    if bool(arguments.memory_id) == arguments.text:
+    if arguments.memory_id and arguments.text:
+        raise WrongUsage("the phrase is not an argument: type it, or give it on standard input")
+    if not arguments.memory_id and not arguments.text:
         raise WrongUsage("name a memory by its id, or --text")
     is_asked = sys.stdin and sys.stdin.isatty()
     phrase = None

@@ -11,7 +11,7 @@ from functools import partial
 import anyio
 import msgspec
 
-from omegad.edge.cli.connection import Answer, answered, ask, connected
+from omegad.edge.cli.connection import Answer, answered, ask, asked, connected
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.passwords import address_given, password_given, required
@@ -22,6 +22,7 @@ from omegad.edge.cli.printing import (
     safe,
     tell,
     warn,
+    warn_if_stale,
     write_fields,
     write_json,
     write_table,
@@ -31,6 +32,7 @@ from omegad.sharing import credentials
 from omegad.sharing.fact import GENESIS, link, row_hash
 from omegad.sharing.post import leaving, post
 from omegad.sharing.post.address import Address
+from omegad.sharing.post.errors import NotYours
 from omegad.sharing.post.leaving import Gone
 from omegad.sharing.post.post import Deadlines, Origin, Post, Proof
 from omegad.sharing.verifying import ReceivedChain
@@ -40,6 +42,9 @@ NOW_S = 15.0
 POLL_S = 0.1
 AT_ONCE = 1_000
 ALL_TYPES = "all that can be shared"
+NOT_AGAIN = (
+    "they are not told again, should this home join the team once more: store anew what it is to have then"
+)
 
 
 def join(arguments: Namespace, instance: Instance) -> None:
@@ -49,10 +54,11 @@ def join(arguments: Namespace, instance: Instance) -> None:
     where = address_given(arguments)
     team = required(arguments.team, "--team")
     where = password_given(arguments, where)
-    before = ask(instance, "share.status")["team"]
+    known = ask(instance, "share.status")
+    before = known["team"]
     if before not in (None, team):
         raise Refused(f"this home shares with {before}", hint="`omegad share leave` ends that")
-    person = anyio.run(_person, where, team)
+    person = anyio.run(_person, where, team, known)
     if arguments.person not in (None, person):
         raise Refused(f"this login is {person}'s", hint="use your own, or leave out --person")
     credentials.keep(instance.paths.share, where, in_keyring=arguments.keyring)
@@ -79,9 +85,19 @@ def _join(arguments: Namespace, instance: Instance, team: str, person: str) -> N
         raise
 
 
-async def _person(where: Address, team: str) -> str:
+async def _person(where: Address, team: str, known: Answer) -> str:
+    """Return whose the login is. Raises `Refused` where this home shares, and cannot go on by it."""
     async with post.connected(where, team, DEADLINES) as connection:
-        return (await connection.check()).person
+        person = (await connection.check()).person
+        if known["team"]:
+            first = "`omegad share leave` first"
+            if person != known["person"]:
+                raise Refused(f"this home is {known['person']}'s, that login is {person}'s", hint=first)
+            try:
+                await connection.enrol(known["origin"], known["machine"])
+            except NotYours:
+                raise Refused(f"this home shares by another login of {person}'s", hint=first) from None
+        return person
 
 
 def leave(arguments: Namespace, instance: Instance) -> None:
@@ -108,13 +124,19 @@ def leave(arguments: Namespace, instance: Instance) -> None:
         {"team": known["team"], "removed": removed, "others": sorted(others), "untold": untold or None},
         safe(f"this home shares with {known['team']} no more; what came from others stays here"),
         *(
-            [f"the words of {quantity(removed, 'fact')} are removed at the post"]
+            [f"the words of {quantity(removed, 'fact')} are removed at the post", NOT_AGAIN]
             if arguments.with_facts
             else []
         ),
     )
     if untold and not arguments.json:
         warn(f"the team still sees this home among its own: {untold}")
+        print(
+            safe(
+                f"  → when the server is back: `omegad share retire {known['origin']}` in another home, or"
+                " join again and leave, with --with-facts where the words are to go, too"
+            )
+        )
     if others and arguments.with_facts and not arguments.json:
         warn(
             f"what was told as {', '.join(sorted(others))} stays: another machine goes on under that name,"
@@ -221,19 +243,51 @@ def _chosen(one: Answer) -> str:
     return f"{one['project']} ({', '.join(one['types']) or ALL_TYPES}{probation})"
 
 
-@answered
-def choose(answer: Answer, arguments: Namespace) -> None:
-    """Say that a project is shared, and how much goes by that."""
+def choose(arguments: Namespace, instance: Instance) -> None:
+    """Share a project; say how much goes by that, and what stands in the way."""
+    answer = asked(arguments, instance)
+    if arguments.json:
+        write_json(answer)
+        return
     go, project = answer["go_count"], arguments.project
     how_many = "what it holds" if go is None else f"{quantity(go, 'memory', 'memories')} of what it holds"
     print(
         safe(f"{project} is shared from now on, and {how_many}; `omegad share preview {project}` shows which")
     )
+    if go == 0:
+        held = ask(instance, "share.preview", project=project, limit=1)
+        if not held["go_count"] + held["stay_count"]:
+            warn(f"this home holds nothing of {project}")
+    known = ask(instance, "share.status")
+    if go:
+        _warn_of_earlier(known)
+    if known["trouble"]:
+        warn(known["trouble"])
+        if known["remedy"]:
+            print(safe(f"  → {known['remedy']}"))
 
 
-@answered
-def preview(answer: Answer, arguments: Namespace) -> None:
+def _warn_of_earlier(known: Answer) -> None:
+    if known["was_left"]:
+        warn(
+            f"what was shared with {known['team']} before this home left it is not told again: where"
+            " `omegad share leave --with-facts` removed its words from the post, store it anew"
+        )
+
+
+def preview(arguments: Namespace, instance: Instance) -> None:
     """Show what would go, and what stays."""
+    answer = asked(arguments, instance)
+    if arguments.json:
+        write_json(answer)
+    else:
+        _show_preview(answer, arguments)
+        if answer["go_count"]:
+            _warn_of_earlier(ask(instance, "share.status"))
+    warn_if_stale(answer)
+
+
+def _show_preview(answer: Answer, arguments: Namespace) -> None:
     print(
         safe(
             f"{quantity(answer['go_count'], 'memory', 'memories')} of {arguments.project} would be shared;"

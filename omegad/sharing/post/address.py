@@ -42,17 +42,18 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The address without its password."""
+        """The address without its password, and without an sslmode that it has anyway."""
         told = {name: str(getattr(self, name)) for name in _SHOWN if getattr(self, name)}
+        if self.sslmode == _mode("", self.host):
+            del told["sslmode"]
         place = ""
         if self.host.startswith("/"):
             told = {"host": self.host, "port": str(self.port), **told}
         else:
             host = f"[{self.host}]" if ":" in self.host else self.host
             place = f"{host}:{self.port}"
-        return (
-            f"postgresql://{quote(self.user, safe='')}@{place}/{quote(self.dbname, safe='')}"
-            f"?{urlencode(told, safe='/')}"
+        return f"postgresql://{quote(self.user, safe='')}@{place}/{quote(self.dbname, safe='')}" + (
+            f"?{urlencode(told, safe='/')}" if told else ""
         )
 
     @property

@@ -125,7 +125,8 @@ class Retired(Refused):
 
     hint = (
         "nothing is lost: `omegad share leave`, and `omegad share join` with the team's address and the"
-        " password, have it go on under a new name, receive what it missed and tell what it has to"
+        " password, have it go on under a new name, receive what it missed and tell what it has to;"
+        " choose its projects again then, by `omegad share choose PROJECT`"
     )
 
 

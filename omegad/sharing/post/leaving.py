@@ -5,11 +5,17 @@ from collections.abc import Sequence
 import msgspec
 
 from omegad.runtime.errors import NotFound, Refused
-from omegad.sharing.post.errors import PostOutdated
+from omegad.sharing.post.errors import NotYours, PostOutdated
 from omegad.sharing.post.post import Origin, Post
 
 FROM_SCHEMA = 3
 """The oldest schema that knows earlier names and retiring."""
+
+
+_RETIRED = """
+SELECT retired_by, to_char(retired_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') FROM omegad.origins
+WHERE team = %s AND origin = %s
+"""
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -43,8 +49,9 @@ async def retire(post: Post, name: str, but: str | None = None) -> Origin:
     """Retire a home, by its origin or its machine's name: nobody waits for it any more, and should it come
     back it has to join anew. Returns it.
 
-    Raises `NotFound`; `Refused` for *but*, which is the home that asks, and where several have the name;
-    `NotYours` where it is another's, and this login does not administer the team; `PostOutdated`.
+    Raises `NotFound`; `Refused` for *but*, which is the home that asks, where several have the name, and
+    where it is retired already; `NotYours` where it is another's, and this login does not administer the
+    team; `PostOutdated`.
     """
     if (schema := (await post.check()).schema) < FROM_SCHEMA:
         raise PostOutdated(f"the post's schema is {schema}; homes are retired from {FROM_SCHEMA} on")
@@ -57,5 +64,15 @@ async def retire(post: Post, name: str, but: str | None = None) -> Origin:
         raise Refused(f"there are {len(found)} homes by the name of {name}", hint=f"name one of {names}")
     if found[0].origin == but:
         raise Refused("that is this home", hint="`omegad share leave` ends its sharing")
-    await post.rows("SELECT omegad.retire(%s, %s)", (post.team, found[0].origin))
-    return found[0]
+    gone = found[0]
+    ((by, day),) = await post.rows(_RETIRED, (post.team, gone.origin))
+    if day:
+        raise Refused(f"{gone.person}'s home on {gone.machine} is retired already: by {by}, on {day}")
+    try:
+        await post.rows("SELECT omegad.retire(%s, %s)", (post.team, gone.origin))
+    except NotYours:
+        raise NotYours(
+            f"{gone.machine} ({gone.origin}) is {gone.person}'s home",
+            hint=f"{gone.person}, by the login it shares with, or an administrator of the team can retire it",
+        ) from None
+    return gone

@@ -307,6 +307,13 @@ def test_a_login_is_its_persons(team: Team) -> None:
     assert "this login is Ann's" in join(home, team.first, "--person", "Ben", status=1).stderr
     assert not home.paths.share.exists()
     join(home, team.first, "--person", "Ann")
+    kept = home.paths.share.read_bytes()
+    said = join(home, team.invite("Ben"), status=1).stderr
+    assert "this home is Ann's, that login is Ben's" in said
+    assert "`omegad share leave` first" in said
+    assert "another login of Ann's" in join(home, team.invite("Ann"), status=1).stderr
+    assert home.paths.share.read_bytes() == kept
+    assert "this home holds nothing of nowhere" in home("share", "choose", "nowhere").stderr
 
 
 def test_without_the_extra_it_is_said_what_to_install(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,6 +333,7 @@ def test_what_is_not_said_as_it_has_to_be_is_wrong_usage(omegad: Command) -> Non
         (("share", "init", url, "--team", TEAM, "--person", "梅"), "--login is needed"),
         (("share", "member", "add", "--url", url), "the person's name is needed"),
         (("share", "member", "add", "Ben"), "is needed"),
+        (("memory", "erase", "--text", "the phrase"), "the phrase is not an argument: type it, or give it"),
     ):
         assert said in omegad(*words, status=2).stderr
 
@@ -444,16 +452,29 @@ def test_who_leaves_takes_the_words_along_where_that_is_asked_for(team: Team) ->
     assert contents(ben, "PostgreSQL") == [TOLD]  # what came stays
     assert "shares with no team" in ann("share", "status").stdout
     assert ben.json("share", "verify")["ok"]
+    assert "they are not told again" in told.stdout
+    join(ann, team.first)
+    for verb in ("choose", "preview"):
+        assert "before this home left it is not told again" in ann("share", verb, "shop").stderr
 
 
 def test_a_home_that_is_gone_is_retired_and_told_so_when_it_comes_back(team: Team) -> None:
-    ann, ben = team.joined(team.first), team.joined(team.invite("Ben"))
-    assert "belongs to another" in ben("share", "retire", "Ann's laptop", status=1).stderr
+    invitation = team.invite("Ben")
+    password = invitation["password"].encode()
+    ann, ben = team.joined(team.first), team.joined(invitation)
+    said = ben("share", "retire", "Ann's laptop", status=1).stderr
+    assert "is Ann's home" in said
+    assert "an administrator of the team can retire it" in said
     assert "that is this home" in ann("share", "retire", "Ann's laptop", status=1).stderr
     assert "nobody waits for it any more" in ann("share", "retire", "Ben's laptop").stdout
     told = ben("share", "now", status=1)
     assert "Ann retired this home on 20" in told.stderr
     assert "`omegad share leave`, and `omegad share join`" in told.stdout
+    assert "choose its projects again" in told.stdout
+    assert "Ann retired this home on 20" in ben("share", "choose", "shop").stderr
+    again = ben("share", "join", invitation["url"], "--team", TEAM, stdin=password, status=1)
+    assert "Ann retired this home on 20" in again.stderr
+    assert "is retired already: by Ann, on 20" in ann("share", "retire", "Ben's laptop", status=1).stderr
     waited_for(lambda: "has left" in ann("share", "status").stdout)
     assert "still sees this home" not in ben("share", "leave").stderr
 
@@ -491,6 +512,7 @@ def test_a_home_leaves_without_the_server_and_says_that_the_team_was_not_told(
         server.kill()
         told = ann("share", "leave")
         assert "the team still sees this home among its own" in told.stderr
+        assert "when the server is back: `omegad share retire home-" in told.stdout
         assert not ann.paths.share.exists()
         server.start()
     finally:
