@@ -151,10 +151,13 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(NamedTuple):
-    """What goes at once: what is left of which events, after one position up to another."""
+    """What goes at once: what is left of which events, after one position up to another; `positions` are all
+    that were looked at.
+    """
 
     after: Position
     through: Position
+    positions: tuple[Position, ...]
     left: tuple[Remains, ...]
     counts: Counter[str]
     freed: int
@@ -317,12 +320,20 @@ class Retention:
             async with AsyncExitStack() as held:
                 await held.enter_async_context(self._paused_views)
                 self._check_shown(batch.through)
+                still = await self._still(batch)
                 proposal = Proposal(
-                    decide=partial(_decide, kind, batch), cursor=Cursor(kind.cursor, batch.through)
+                    decide=partial(_decide, kind, still), cursor=Cursor(kind.cursor, still.through)
                 )
                 self._last = (await self._services.log.append(proposal)).position or self._last
-            yield batch
+            yield still
             await anyio.sleep(PAUSE_S)
+
+    async def _still(self, batch: Batch) -> Batch:
+        """Return a batch as it is now that nobody erases: what was erased since it was made stays so."""
+        events = list[RecordedEvent]()
+        while rest := batch.positions[len(events) :]:
+            events += await self._services.log.read_at(rest)
+        return _batch(batch.after, batch.through, events, self._services.log.codec)
 
     def _check_shown(self, through: Position) -> None:
         """Raise `Refused` where a view has yet to be shown what is about to go."""
@@ -369,6 +380,7 @@ def _batch(after: Position, through: Position, events: Sequence[RecordedEvent], 
     return Batch(
         after=after,
         through=through,
+        positions=tuple(recorded.position for recorded in events),
         left=left,
         counts=Counter(recorded.tag.partition("@")[0] for recorded, _ in changed),
         freed=before - sum(len(one.body or b"") for one in left),

@@ -4,7 +4,7 @@ what memories are, or how often they were found, is otherwise.
 
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -387,3 +387,22 @@ async def test_whatever_happened_views_that_are_built_again_are_those_that_are_s
             clock.us += 50 * DAY_US
             await slept(it)
         assert sum(isinstance(one.event, QueryAged) for one in await everything(log))
+
+
+async def test_what_is_erased_while_it_goes_stays_erased(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = retention.Retention._batches
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+
+        async def erased_meanwhile(*args: Any) -> AsyncIterator[retention.Batch]:
+            async for batch in found(*args):
+                if batch.counts["tool.called"]:
+                    await it.other("b").call("memory.erase", text="/src/mill.py")
+                yield batch
+
+        monkeypatch.setattr(retention.Retention, "_batches", erased_meanwhile)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        assert not any("/src/mill.py" in str(one.event) for one in await everything(it.daemon.services.log))
+        await check(it)
