@@ -4,6 +4,7 @@ what memories are, or how often they were found, is otherwise.
 
 import io
 import random
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from anyio import to_thread
 
 from omegad.edge.transfer import lines
 from omegad.log.aging import PayloadsAged
 from omegad.log.event import Erased, Event, NewEvent
+from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.memory.events import MemoryCountsCarried
 from omegad.operations import retention
@@ -35,6 +38,7 @@ from tests.builders import (
     memory_erased,
     paths_in,
     prompt_submitted,
+    proof,
     queried,
     served,
     session_ended,
@@ -406,3 +410,52 @@ async def test_what_is_erased_while_it_goes_stays_erased(
         assert (await it.caller.call("retention.apply"))["freed_bytes"]
         assert not any("/src/mill.py" in str(one.event) for one in await everything(it.daemon.services.log))
         await check(it)
+
+
+async def test_what_a_clock_ahead_stamped_ages_in_decisions_as_in_a_replay(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await append(it.daemon.services.log, stored(memory_id=MEMORIES[0], content="it is kept"))
+        real = clock.us
+        clock.us += 100 * DAY_US
+        await slept(it)
+        await append(
+            it.daemon.services.log, tool_called(1, delivery=delivery("d-1", "a" * 64)), session_id="s-1"
+        )
+        clock.us = real + 60 * SECOND_US
+        await it.caught_up()
+        await it.caller.call("clock.mend")
+        clock.us = real + 92 * DAY_US
+        await slept(it)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        await check(it)
+
+
+async def test_a_log_that_loses_details_while_it_is_verified_is_as_it_was_written(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, aged = Inline.digests, threading.Event()
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+        asked = threading.Event()
+
+        def digests(inline: Inline, connection: Connection) -> Any:
+            try:
+                return found(inline, connection)
+            finally:
+                asked.set()
+                assert aged.wait(30)
+
+        monkeypatch.setattr(Inline, "digests", digests)
+        reports: list[Any] = []
+
+        async def verified() -> None:
+            reports.append(await to_thread.run_sync(proof, it.daemon.services.log))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(verified)
+            assert await to_thread.run_sync(asked.wait, 30)
+            assert (await it.caller.call("retention.apply"))["freed_bytes"]
+            aged.set()
+        assert (reports[0].ok, reports[0].problems) == (True, ())
