@@ -54,6 +54,7 @@ from omegad.session.events import (
 from omegad.storage.driver import Connection
 from omegad.views.erasing import PausedViews
 
+COPIES_WAIT_S = 10.0  # for who rebuilds or verifies; the next run takes out what stays until then
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 EVENTS_AT_ONCE = 500
 """Go in one append, which others wait for."""
@@ -64,8 +65,10 @@ NOTICE_US = 14 * DAY_US
 """How long before the first of anything goes the status says so."""
 IDLE_US = 600_000_000
 LOOK_EVERY_US = 300_000_000
-RAN, SAID = "retention", "retention.said"
-"""The cursors that have when it ran last, and when it was first said, in seconds since 1970."""
+RAN, SAID = "retention", "retention.said."
+"""Cursors that have when it looked last, and, by kind, when it was first said that what is older than so many
+days goes, in seconds since 1970; the version of such a one is the days.
+"""
 
 BARRIERS = (ClockMended, MemoryCountsCarried, MemoryErased)
 """What changes counts of memories otherwise: those that age together are all before one, or all after it."""
@@ -103,6 +106,15 @@ class Kind(NamedTuple):
     def cursor(self) -> str:
         """The name of the cursor that has up to where it has gone."""
         return f"{AGED}{self.name}"
+
+    def said_us(self, cursors: Mapping[str, Cursor], now_us: int) -> int | None:
+        """Return when it was said that it goes after so many days, None where that was never, or by a clock
+        that was ahead.
+        """
+        said = cursors.get(f"{SAID}{self.name}")
+        if said is None or self.days < said.version or said.position * SECOND_US > now_us:
+            return None
+        return said.position * SECOND_US
 
 
 def kinds(settings: Config) -> tuple[Kind, ...]:
@@ -162,10 +174,13 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(NamedTuple):
-    """What goes at once: what is left of which events, after one position up to another."""
+    """What goes at once: what is left of which events, after one position up to another; `positions` are all
+    that were looked at.
+    """
 
     after: Position
     through: Position
+    positions: tuple[Position, ...]
     left: tuple[Remains, ...]
     counts: Counter[str]
     freed: int
@@ -181,6 +196,8 @@ class Retention:
     def __init__(self, services: DaemonServices, settings: Config, paused_views: PausedViews) -> None:
         self.kinds = tuple(kind for kind in kinds(settings) if kind.days)
         self.trouble: str | None = None
+        self._is_on = settings.retention
+        self._recorded_us = services.log.recorded_at
         self._services = services
         self._paused_views = paused_views
         self._lock = anyio.Lock()
@@ -199,31 +216,38 @@ class Retention:
         return abs(self._services.clock.now_us() - self._looked_us) >= LOOK_EVERY_US
 
     async def sweep(self) -> bool:
-        """Let go of what is over, once a day, when no session is at work. The first time that there is
-        anything, only say so, and wait for `NOTICE_US`.
+        """Let go of what is over, once a day, when no session is at work; of each kind it is said before,
+        and waited for `NOTICE_US`: the first time, where it is kept for fewer days than was said, and
+        where nobody looked for so long, or the clock says so.
         """
-        if not self.kinds or not self.is_due():
+        if not (self._is_on and self.kinds and self.is_due()):
             return True
         now_us = self._looked_us = self._services.clock.now_us()
         cursors = await self._services.log.cursors()
-        ran, said = cursors.get(RAN), cursors.get(SAID)
-        if ran and 0 <= now_us - ran.position * SECOND_US < EVERY_US and (said is None or self._waiting):
+        ran_us = cursors[RAN].position * SECOND_US if RAN in cursors else self._recorded_us
+        is_told = self._waiting or all(kind.said_us(cursors, now_us) for kind in self.kinds)
+        if RAN in cursors and 0 <= now_us - ran_us < EVERY_US and is_told:
             return True
         if clock.trouble(self._services) or not await self._is_idle(now_us):
             return True
-        if said is None or now_us - said.position * SECOND_US < NOTICE_US:
-            self._waiting = await self.due(_nobody)
-            if said is None and self._waiting.freed_bytes:
+        was_away = now_us - ran_us > NOTICE_US
+        said = {kind: None if was_away else kind.said_us(cursors, now_us) for kind in self.kinds}
+        over = tuple(kind for kind, at in said.items() if at is not None and now_us - at >= NOTICE_US)
+        try:
+            if over:
+                await self.run(_nobody, over)
+        except (Refused, Unavailable) as error:
+            _log.info("retention.put_off", error=str(error))
+            return True
+        self._waiting = await self.due(_nobody, tuple(kind for kind in self.kinds if kind not in over))
+        for kind, one in zip(
+            (kind for kind in self.kinds if kind not in over), self._waiting.aged, strict=True
+        ):
+            if said[kind] is None and (one.freed_bytes or f"{SAID}{kind.name}" in cursors):
                 _log.warning(
-                    "retention.said", freed=self._waiting.freed_bytes, after_days=NOTICE_US // DAY_US
+                    "retention.said", kind=kind.name, freed=one.freed_bytes, after_days=NOTICE_US // DAY_US
                 )
-                await self._services.log.advance(Cursor(SAID, now_us // SECOND_US))
-        else:
-            try:
-                await self.run(_nobody)
-            except (Refused, Unavailable) as error:
-                _log.info("retention.put_off", error=str(error))
-                return True
+                await self._services.log.advance(Cursor(f"{SAID}{kind.name}", now_us // SECOND_US, kind.days))
         await self._services.log.advance(Cursor(RAN, now_us // SECOND_US))
         return True
 
@@ -236,12 +260,14 @@ class Retention:
     async def status(self) -> RetentionStatus:
         """Say what is kept for how long, when it ran last, and when the first of what is over goes."""
         cursors = await self._services.log.cursors()
-        ran, said = cursors.get(RAN), cursors.get(SAID)
-        begins_us = 0 if said is None else said.position * SECOND_US + NOTICE_US
-        waits = self._services.clock.now_us() < begins_us
+        ran, now_us = cursors.get(RAN), self._services.clock.now_us()
+        ends = [at + NOTICE_US for kind in self.kinds if (at := kind.said_us(cursors, now_us)) is not None]
+        begins_us = min((at for at in ends if at > now_us), default=0)
+        waits = self._is_on and begins_us > 0
         waiting = self._waiting if waits else None
         return RetentionStatus(
             days={kind.name: kind.days for kind in self.kinds},
+            is_on=self._is_on,
             ran_at=rfc3339(ran.position * SECOND_US) if ran else None,
             begins_at=rfc3339(begins_us) if waits else None,
             waiting={one.kind: sum(one.counts.values()) for one in waiting.aged} if waiting else {},
@@ -265,35 +291,41 @@ class Retention:
             call.peer.written = max(call.peer.written, self._last)
         return done
 
-    async def due(self, tell: Callable[[int, int], None]) -> Retained:
-        """Say what is over and still there."""
+    async def due(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
+        """Say what of the chosen kinds, or of all, is over and still there."""
         aged = []
-        for kind in self.kinds:
+        for kind in self.kinds if chosen is None else chosen:
             after, through = await self._span(kind)
             aged.append(await self._summed(kind, after, through, self._batches(kind, after, through), tell))
         return _retained(aged, dry_run=True)
 
-    async def run(self, tell: Callable[[int, int], None]) -> Retained:
+    async def run(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Let go of it. Raises `Refused`, and storage errors; what went until then is gone, and the next run
         goes on.
         """
         async with self._lock:
             aged = []
-            for kind in self.kinds:
+            for kind in self.kinds if chosen is None else chosen:
                 after, through = await self._span(kind)
-                done = self._done(kind, after, through)
-                one = await self._summed(kind, after, through, done, tell)
+                before = self._last
+                try:
+                    one = await self._summed(kind, after, through, self._done(kind, after, through), tell)
+                finally:  # what went until it was broken off is in no copy either
+                    if self._last != before:
+                        with anyio.move_on_after(COPIES_WAIT_S, shield=True):
+                            await self._age_copies()
                 if one.counts:
                     _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
-                    await self._age_copies(after)
                 aged.append(one)
             return _retained(aged, dry_run=False)
 
-    async def _age_copies(self, after: Position) -> None:
-        """Take out of the copies of the views what went after a position: all of it at once."""
+    async def _age_copies(self) -> None:
+        """Take out of the copies of the views what went: all of it at once, and what a run that was killed
+        left there.
+        """
         (last,) = await self._services.log.read_at([self._last])
         if isinstance(last.event, PayloadsAged):
-            whole = msgspec.structs.replace(last.event, after=after)
+            whole = msgspec.structs.replace(last.event, after=0)
             await self._services.past.copies.age(msgspec.structs.replace(last, event=whole))
 
     async def _span(self, kind: Kind) -> tuple[Position, Position]:
@@ -331,12 +363,20 @@ class Retention:
             async with AsyncExitStack() as held:
                 await held.enter_async_context(self._paused_views)
                 self._check_shown(batch.through)
+                still = await self._still(batch)
                 proposal = Proposal(
-                    decide=partial(_decide, kind, batch), cursor=Cursor(kind.cursor, batch.through)
+                    decide=partial(_decide, kind, still), cursor=Cursor(kind.cursor, still.through)
                 )
                 self._last = (await self._services.log.append(proposal)).position or self._last
-            yield batch
+            yield still
             await anyio.sleep(PAUSE_S)
+
+    async def _still(self, batch: Batch) -> Batch:
+        """Return a batch as it is now that nobody erases: what was erased since it was made stays so."""
+        events = list[RecordedEvent]()
+        while rest := batch.positions[len(events) :]:
+            events += await self._services.log.read_at(rest)
+        return _batch(batch.after, batch.through, events, self._services.log.codec)
 
     def _check_shown(self, through: Position) -> None:
         """Raise `Refused` where a view has yet to be shown what is about to go."""
@@ -383,6 +423,7 @@ def _batch(after: Position, through: Position, events: Sequence[RecordedEvent], 
     return Batch(
         after=after,
         through=through,
+        positions=tuple(recorded.position for recorded in events),
         left=left,
         counts=Counter(recorded.tag.partition("@")[0] for recorded, _ in changed),
         freed=before - sum(len(one.body or b"") for one in left),

@@ -145,14 +145,15 @@ class UpkeepStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """For how many days the details of which kind of event are kept, when the last were let go of, and up to
-    which position those of each kind have gone.
+    """For how many days the details of which kind of event are kept, whether they go by themselves (`is_on`),
+    when the last were let go of, and up to which position those of each kind have gone.
 
     `begins_at` is when the first of what is over goes, where that has yet to come, and `waiting` how many
     events that was of each kind when it was last looked at; their payloads will be `waiting_bytes` less.
     """
 
     days: dict[str, int]
+    is_on: bool
     ran_at: str | None
     begins_at: str | None
     waiting: dict[str, int]

@@ -171,6 +171,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
     task_guard: Literal["deny", "ask", "warn", "off"] = "warn"
     """What becomes of an edit of a session that has no task, where its project has tasks that are open."""
+    retention: bool = False
+    """Let go once a day, by itself, of what is over by the days below; 14 days before, that is said."""
     retention_tools_days: Days = 90
     """What tools were given and answered goes after so many days; 0 keeps it for ever."""
     retention_queries_days: Days = 180

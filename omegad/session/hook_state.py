@@ -28,7 +28,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 8
+VERSION = 9
 EVENTS = (
     *(
         SessionStarted,
@@ -50,8 +50,7 @@ AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
 UNKEYED_CHARACTERS = 32
 """Digests of this length were made without a key, and are kept nowhere but in their events."""
-DAY_US = 86_400_000_000
-PAYLOADS_KEPT_US = 30 * DAY_US
+PAYLOADS_KEPT_US = 30 * 86_400_000_000
 """How long, at least, the latest of a session is kept that says nothing more."""
 ANYBODY = ""
 """The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
@@ -66,8 +65,10 @@ CREATE TABLE state_payloads ( -- the latest of each session
     session_id  TEXT NOT NULL,
     digest      TEXT NOT NULL,
     occurred_at INTEGER NOT NULL, -- microseconds since 1970
+    position    INTEGER NOT NULL, -- of the latest that said so
     PRIMARY KEY (session_id, digest)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX state_payloads_by_position ON state_payloads (position);
 CREATE TABLE state_agent_sessions (
     session_id TEXT PRIMARY KEY,
     host       TEXT NOT NULL,
@@ -97,8 +98,8 @@ CANONICAL = (
 )
 
 _PAYLOAD = (
-    "INSERT INTO state_payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at = max(occurred_at,"
-    " excluded.occurred_at)"
+    "INSERT INTO state_payloads VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at ="
+    " excluded.occurred_at, position = excluded.position"
 )
 _OPEN = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
@@ -142,15 +143,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemorySurfaced(how="warning", subject=subject):
             yield Statement(_FILE, (ANYBODY, subject, recorded.position))
         case DeliveriesExpired(before=before):
-            yield from _expired(before, recorded.occurred_at - PAYLOADS_KEPT_US)
-        case PayloadsAged(through=through, days=days):  # what remains says no more how it came in
-            yield from _expired(through + 1, recorded.occurred_at - min(PAYLOADS_KEPT_US, days * DAY_US))
+            yield from _expired(before)
+            yield Statement(
+                "DELETE FROM state_payloads WHERE occurred_at < ?", (recorded.occurred_at - PAYLOADS_KEPT_US,)
+            )
+        case PayloadsAged(through=through):  # what remains says no more how it came in
+            yield from _expired(through + 1)
+            yield Statement("DELETE FROM state_payloads WHERE position <= ?", (through,))
 
 
-def _expired(before: Position, payloads_before_us: int) -> Iterator[Statement]:
+def _expired(before: Position) -> Iterator[Statement]:
     for sql in _EXPIRED:
         yield Statement(sql, (before,))
-    yield Statement("DELETE FROM state_payloads WHERE occurred_at < ?", (payloads_before_us,))
 
 
 def _delivered(
@@ -166,7 +170,7 @@ def _delivered(
             (session_id, recorded.occurred_at - AGAIN_US),
         )
         if len(delivery.digest) != UNKEYED_CHARACTERS:
-            yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at))
+            yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at, recorded.position))
 
 
 class AgentSessionState(msgspec.Struct, frozen=True):

@@ -3,25 +3,33 @@ what memories are, or how often they were found, is otherwise.
 """
 
 import io
+import itertools
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import msgspec
 import pytest
+from anyio import to_thread
 
 from omegad.edge.transfer import lines
 from omegad.log.aging import PayloadsAged
+from omegad.log.decision import Cursor
 from omegad.log.event import Erased, Event, NewEvent
+from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.memory.events import MemoryCountsCarried
 from omegad.operations import retention
+from omegad.operations.retention import RAN, SAID
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
 from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
+from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.views import past
 from tests.builders import (
@@ -35,6 +43,7 @@ from tests.builders import (
     memory_erased,
     paths_in,
     prompt_submitted,
+    proof,
     queried,
     served,
     session_ended,
@@ -49,6 +58,7 @@ from tests.seeds import SEED
 
 KEYWORDS = Config(model="none")
 EVERYTHING = msgspec.structs.replace(KEYWORDS, retention_prompts_days=30)
+BY_ITSELF = msgspec.structs.replace(KEYWORDS, retention=True)
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 TOLD = "the vault is behind the mill"
 MEMORIES = ("mem-00000000000000a1", "mem-00000000000000a2", "mem-00000000000000a3")
@@ -249,25 +259,33 @@ async def test_as_of_earlier_moments_it_is_gone_too(
         assert [path for _, path in it.daemon.services.past.copies.all()] == [copy]
 
 
+async def status(it: Served) -> Any:
+    return (await it.caller.call("system.status"))["retention"]
+
+
+async def passed(it: Served, clock: FakeClock, days: int) -> None:
+    """Let days pass, and it look."""
+    ran = (await status(it))["ran_at"]
+    clock.us += days * DAY_US
+    await slept(it)
+    with anyio.fail_after(30):
+        while (await status(it))["ran_at"] == ran:  # noqa: ASYNC110  nothing tells of it
+            await anyio.sleep(0.02)
+
+
+async def aged_kinds(it: Served) -> set[str]:
+    events = [one.event for one in await everything(it.daemon.services.log)]
+    return {one.kind for one in events if isinstance(one, PayloadsAged)}
+
+
 async def test_it_is_said_before_the_first_of_it_goes_and_then_goes_by_itself(
     paths: Paths, clock: FakeClock
 ) -> None:
-    async with served(paths, clock, KEYWORDS) as it:
+    async with served(paths, clock, BY_ITSELF) as it:
         await lived(it, clock, 100)
 
-        async def status() -> Any:
-            return (await it.caller.call("system.status"))["retention"]
-
-        async def passed(days: int) -> None:
-            ran = (await status())["ran_at"]
-            clock.us += days * DAY_US
-            await slept(it)
-            with anyio.fail_after(30):
-                while (await status())["ran_at"] == ran:  # noqa: ASYNC110  nothing tells of it
-                    await anyio.sleep(0.02)
-
-        await passed(1)
-        said = await status()
+        await passed(it, clock, 1)
+        said = await status(it)
         assert said["days"] == {"tools": 90, "queries": 180}
         assert said["begins_at"] is not None
         assert said["waiting"]["tools"]
@@ -275,8 +293,9 @@ async def test_it_is_said_before_the_first_of_it_goes_and_then_goes_by_itself(
         assert not any(
             isinstance(one.event, PayloadsAged) for one in await everything(it.daemon.services.log)
         )
-        await passed(15)
-        assert (await status())["begins_at"] is None
+        await passed(it, clock, 8)
+        await passed(it, clock, 8)
+        assert (await status(it))["begins_at"] is None
         events = [one.event for one in await everything(it.daemon.services.log)]
         (first,) = [one for one in events if isinstance(one, PayloadsAged)]
         assert (first.kind, first.days) == ("tools", 90)
@@ -387,3 +406,140 @@ async def test_whatever_happened_views_that_are_built_again_are_those_that_are_s
             clock.us += 50 * DAY_US
             await slept(it)
         assert sum(isinstance(one.event, QueryAged) for one in await everything(log))
+
+
+async def test_what_is_erased_while_it_goes_stays_erased(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = retention.Retention._batches
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+
+        async def erased_meanwhile(*args: Any) -> AsyncIterator[retention.Batch]:
+            async for batch in found(*args):
+                if batch.counts["tool.called"]:
+                    await it.other("b").call("memory.erase", text="/src/mill.py")
+                yield batch
+
+        monkeypatch.setattr(retention.Retention, "_batches", erased_meanwhile)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        assert not any("/src/mill.py" in str(one.event) for one in await everything(it.daemon.services.log))
+        await check(it)
+
+
+async def test_what_a_clock_ahead_stamped_ages_in_decisions_as_in_a_replay(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await append(it.daemon.services.log, stored(memory_id=MEMORIES[0], content="it is kept"))
+        real = clock.us
+        clock.us += 100 * DAY_US
+        await slept(it)
+        await append(
+            it.daemon.services.log, tool_called(1, delivery=delivery("d-1", "a" * 64)), session_id="s-1"
+        )
+        clock.us = real + 60 * SECOND_US
+        await it.caught_up()
+        await it.caller.call("clock.mend")
+        clock.us = real + 92 * DAY_US
+        await slept(it)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        await check(it)
+
+
+async def test_a_log_that_loses_details_while_it_is_verified_is_as_it_was_written(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, aged = Inline.digests, threading.Event()
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+        asked = threading.Event()
+
+        def digests(inline: Inline, connection: Connection) -> Any:
+            try:
+                return found(inline, connection)
+            finally:
+                asked.set()
+                assert aged.wait(30)
+
+        monkeypatch.setattr(Inline, "digests", digests)
+        reports: list[Any] = []
+
+        async def verified() -> None:
+            reports.append(await to_thread.run_sync(proof, it.daemon.services.log))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(verified)
+            assert await to_thread.run_sync(asked.wait, 30)
+            assert (await it.caller.call("retention.apply"))["freed_bytes"]
+            aged.set()
+        assert (reports[0].ok, reports[0].problems) == (True, ())
+
+
+async def test_by_itself_nothing_goes_unless_that_is_set(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+        looking = retention.Retention(it.daemon.services, KEYWORDS, cast("Any", None))
+        for _ in range(3):
+            clock.us += 8 * DAY_US
+            await slept(it)
+            await looking.sweep()
+        found = await status(it)
+        assert (found["is_on"], found["ran_at"], found["begins_at"]) == (False, None, None)
+        assert RAN not in await it.daemon.services.log.cursors()
+        assert not await aged_kinds(it)
+
+
+async def test_what_is_kept_for_less_than_was_said_and_what_nobody_looked_at_is_said_again(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, BY_ITSELF) as it:
+        await lived(it, clock, 110)
+        for days in (1, 8, 8):
+            await passed(it, clock, days)
+        assert await aged_kinds(it) == {"tools"}
+        assert (await status(it))["begins_at"] is None
+    clock.us += 2 * DAY_US
+    async with served(paths, clock, msgspec.structs.replace(BY_ITSELF, retention_prompts_days=30)) as it:
+        await passed(it, clock, 1)
+        assert (await status(it))["begins_at"] is not None
+        assert await aged_kinds(it) == {"tools"}
+    clock.us += 300 * DAY_US
+    async with served(paths, clock, msgspec.structs.replace(BY_ITSELF, retention_prompts_days=30)) as it:
+        await passed(it, clock, 1)
+        assert (await status(it))["waiting"].keys() == {"tools", "queries", "prompts"}
+        assert await aged_kinds(it) == {"tools"}
+
+
+def test_a_notice_that_lies_ahead_is_none() -> None:
+    tools = retention.kinds(KEYWORDS)[0]
+    said = {f"{SAID}tools": Cursor(f"{SAID}tools", 1_000, 90)}
+    assert tools.said_us(said, 1_000 * SECOND_US) == 1_000 * SECOND_US
+    assert tools.said_us(said, 999 * SECOND_US) is None
+    assert tools._replace(days=30).said_us(said, 1_000 * SECOND_US) is None
+
+
+async def test_a_run_that_is_broken_off_leaves_nothing_in_copies(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 20)
+    found, asked = retention.Retention._check_shown, itertools.count()
+
+    def check_shown(self: retention.Retention, through: int) -> None:
+        if next(asked) == 2:
+            raise Refused("a view is behind")
+        found(self, through)
+
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 200)
+        await it.daemon.services.past.copies.take()
+        monkeypatch.setattr(retention.Retention, "_check_shown", check_shown)
+        with pytest.raises(Refused, match="behind"):
+            await it.caller.call("retention.apply")
+        through = (await status(it))["through"]["tools"]
+        assert through
+        ((_, copy),) = it.daemon.services.past.copies.all()
+        with closing(open_reader(copy)) as connection:
+            sql = "SELECT count(*) FROM coord_audit WHERE id <= ? AND input_summary IS NOT NULL"
+            assert connection.execute(sql, (through,)).fetchone() == (0,)

@@ -197,6 +197,8 @@ def _retention(kept: Answer | None) -> str:
     if kept is None:
         return "everything is kept"
     days = ", ".join(f"{kind} {days} days" for kind, days in kept["days"].items())
+    if not kept["is_on"]:
+        return f"off: nothing goes by itself; `omegad retention` lets go of details of {days}"
     if kept["begins_at"]:
         many = sum(kept["waiting"].values())
         what = f"{many:,} events ({size(kept['waiting_bytes'])})" if many else "what is older"

@@ -12,7 +12,7 @@ from tests.edge.cli.conftest import Command
 def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> None:
     omegad.home.mkdir(mode=0o700, exist_ok=True)
     anyio.run(fill, omegad.home, 40)
-    assert "details of tools 90 days, queries 180 days" in omegad.run("status").stdout
+    assert "off: nothing goes by itself" in omegad.run("status").stdout
     would = omegad.run("retention", "--dry-run").stdout
     tools = next(line for line in would.splitlines() if line.startswith("what tools were given"))
     assert tools.split()[-3] == "40"
