@@ -8,9 +8,8 @@ removed from the chain, and no position goes. Views show the events that say it,
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from enum import Enum
 from functools import partial
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import anyio
 import msgspec
@@ -18,14 +17,15 @@ import structlog
 from msgspec import Meta
 
 from omegad.log import aging
-from omegad.log.aging import PayloadsAged, Remains
-from omegad.log.codec import Codec, tag_of
+from omegad.log.aging import PayloadsAged
+from omegad.log.codec import tag_of
 from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.reading import AGED
 from omegad.memory.events import MemoryCountsCarried, MemoryErased
 from omegad.operations import clock
+from omegad.operations.aged_batches import Batch, batch_of
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import while_telling
@@ -37,19 +37,10 @@ from omegad.rpc.peer import Call
 from omegad.runtime.config import Config
 from omegad.runtime.errors import Refused, Unavailable
 from omegad.runtime.times import rfc3339
-from omegad.search.aging import Uses, of_query
-from omegad.search.events import MemoryQueried, MemoryRead, QueryAged
+from omegad.search.events import MemoryQueried, MemoryRead
 from omegad.session import aging as of_sessions
 from omegad.session.events import (
-    TO_JUDGE,
-    HookNoted,
     MemorySurfaced,
-    PromptSubmitted,
-    SubagentEnded,
-    SurfacingAged,
-    ToolCallAged,
-    ToolCalled,
-    TurnEnded,
 )
 from omegad.storage.driver import Connection
 from omegad.views.erasing import PausedViews
@@ -76,15 +67,6 @@ BARRIERS = (ClockMended, MemoryCountsCarried, MemoryErased)
 _HEARD = "SELECT max(last_us) FROM agent_sessions WHERE last_us <= ?"
 
 _log = structlog.get_logger(__name__)
-
-
-class Kept(Enum):
-    """That all of an event stays."""
-
-    KEPT = "kept"
-
-
-KEPT: Final = Kept.KEPT
 
 
 class Kind(NamedTuple):
@@ -171,19 +153,6 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     aged: list[Aged]
     freed_bytes: int
-
-
-class Batch(NamedTuple):
-    """What goes at once: what is left of which events, after one position up to another; `positions` are all
-    that were looked at.
-    """
-
-    after: Position
-    through: Position
-    positions: tuple[Position, ...]
-    left: tuple[Remains, ...]
-    counts: Counter[str]
-    freed: int
 
 
 class Retention:
@@ -376,7 +345,7 @@ class Retention:
         events = list[RecordedEvent]()
         while rest := batch.positions[len(events) :]:
             events += await self._services.log.read_at(rest)
-        return _batch(batch.after, batch.through, events, self._services.log.codec)
+        return batch_of(batch.after, batch.through, events, self._services.log.codec)
 
     def _check_shown(self, through: Position) -> None:
         """Raise `Refused` where a view has yet to be shown what is about to go."""
@@ -403,68 +372,10 @@ class Retention:
             events = await log.read_at(positions) if positions else []
             if len(events) < len(positions):
                 end = events[-1].position
-            batch = _batch(after, end, events, codec)
+            batch = batch_of(after, end, events, codec)
             if batch.left or (end == through and began < end):
                 yield batch
             after = end
-
-
-def _batch(after: Position, through: Position, events: Sequence[RecordedEvent], codec: Codec) -> Batch:
-    """Return what is left of events that are over."""
-    uses, changed = Uses(), list[tuple[RecordedEvent, Event | None]]()
-    for recorded in events:
-        if (remaining := _remaining(recorded.event, uses)) is not KEPT:
-            changed.append((recorded, remaining))
-    _carry(changed, uses)
-    left = tuple(aging.remains(recorded.position, event, codec) for recorded, event in changed)
-    before = sum(
-        len(codec.encode(recorded.event)) for recorded, _ in changed if isinstance(recorded.event, Event)
-    )
-    return Batch(
-        after=after,
-        through=through,
-        positions=tuple(recorded.position for recorded in events),
-        left=left,
-        counts=Counter(recorded.tag.partition("@")[0] for recorded, _ in changed),
-        freed=before - sum(len(one.body or b"") for one in left),
-    )
-
-
-def _remaining(  # noqa: PLR0911  a table
-    event: object, uses: Uses
-) -> Event | Literal[Kept.KEPT] | None:
-    """Return what remains of an event, None for nothing; note what a query found."""
-    match event:
-        case ToolCallAged() | QueryAged() | SurfacingAged():
-            return KEPT
-        case ToolCalled():
-            return of_sessions.of_call(event)
-        case HookNoted() | MemoryRead():
-            return None
-        case MemoryQueried(results=results, at=at):
-            uses.add(results, at, is_unasked=False)
-            return of_query(event)
-        case MemorySurfaced(how=how, results=results, at=at) if how not in of_sessions.LASTING:
-            uses.add(results, at, is_unasked=True)
-            return of_sessions.of_surfacing(event)
-        case MemorySurfaced(how=how, results=results, at=at):
-            if how not in TO_JUDGE:
-                uses.see(results, at)
-            return KEPT
-        case PromptSubmitted() | TurnEnded() | SubagentEnded():
-            remaining = of_sessions.of_said(event)
-            return KEPT if remaining == event else remaining
-        case _:
-            return KEPT
-
-
-def _carry(changed: list[tuple[RecordedEvent, Event | None]], uses: Uses) -> None:
-    """Have the last query of them say how often memories were found by all."""
-    for place in reversed(range(len(changed))):
-        recorded, remaining = changed[place]
-        if isinstance(remaining, QueryAged | SurfacingAged):
-            changed[place] = recorded, msgspec.structs.replace(remaining, uses=uses.all())
-            return
 
 
 def _decide(kind: Kind, batch: Batch, _state: DecisionState, _now_us: int) -> Decision:

@@ -23,7 +23,7 @@ from omegad.log.event import Erased, Event, NewEvent
 from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.memory.events import MemoryCountsCarried
-from omegad.operations import retention
+from omegad.operations import aged_batches, retention
 from omegad.operations.retention import RAN, SAID
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
@@ -415,7 +415,7 @@ async def test_what_is_erased_while_it_goes_stays_erased(
     async with served(paths, clock, KEYWORDS) as it:
         await lived(it, clock, 200)
 
-        async def erased_meanwhile(*args: Any) -> AsyncIterator[retention.Batch]:
+        async def erased_meanwhile(*args: Any) -> AsyncIterator[aged_batches.Batch]:
             async for batch in found(*args):
                 if batch.counts["tool.called"]:
                     await it.other("b").call("memory.erase", text="/src/mill.py")

@@ -1,0 +1,107 @@
+"""What is left of events whose time is over, in batches that go together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from omegad.log import aging
+from omegad.log.aging import Remains
+from omegad.log.codec import Codec
+from omegad.log.event import Event, Position, RecordedEvent
+from omegad.search.aging import Uses, of_query
+from omegad.search.events import MemoryQueried, MemoryRead, QueryAged
+from omegad.session import aging as of_sessions
+from omegad.session.events import (
+    TO_JUDGE,
+    HookNoted,
+    MemorySurfaced,
+    PromptSubmitted,
+    SubagentEnded,
+    SurfacingAged,
+    ToolCallAged,
+    ToolCalled,
+    TurnEnded,
+)
+
+
+class Kept(Enum):
+    """That all of an event stays."""
+
+    KEPT = "kept"
+
+
+KEPT: Final = Kept.KEPT
+
+
+class Batch(NamedTuple):
+    """What goes at once: what is left of which events, after one position up to another; `positions` are all
+    that were looked at.
+    """
+
+    after: Position
+    through: Position
+    positions: tuple[Position, ...]
+    left: tuple[Remains, ...]
+    counts: Counter[str]
+    freed: int
+
+
+def batch_of(after: Position, through: Position, events: Sequence[RecordedEvent], codec: Codec) -> Batch:
+    """Return what is left of events that are over."""
+    uses, changed = Uses(), list[tuple[RecordedEvent, Event | None]]()
+    for recorded in events:
+        if (remaining := _remaining(recorded.event, uses)) is not KEPT:
+            changed.append((recorded, remaining))
+    _carry(changed, uses)
+    left = tuple(aging.remains(recorded.position, event, codec) for recorded, event in changed)
+    before = sum(
+        len(codec.encode(recorded.event)) for recorded, _ in changed if isinstance(recorded.event, Event)
+    )
+    return Batch(
+        after=after,
+        through=through,
+        positions=tuple(recorded.position for recorded in events),
+        left=left,
+        counts=Counter(recorded.tag.partition("@")[0] for recorded, _ in changed),
+        freed=before - sum(len(one.body or b"") for one in left),
+    )
+
+
+def _remaining(  # noqa: PLR0911  a table
+    event: object, uses: Uses
+) -> Event | Literal[Kept.KEPT] | None:
+    """Return what remains of an event, None for nothing; note what a query found."""
+    match event:
+        case ToolCallAged() | QueryAged() | SurfacingAged():
+            return KEPT
+        case ToolCalled():
+            return of_sessions.of_call(event)
+        case HookNoted() | MemoryRead():
+            return None
+        case MemoryQueried(results=results, at=at):
+            uses.add(results, at, is_unasked=False)
+            return of_query(event)
+        case MemorySurfaced(how=how, results=results, at=at) if how not in of_sessions.LASTING:
+            uses.add(results, at, is_unasked=True)
+            return of_sessions.of_surfacing(event)
+        case MemorySurfaced(how=how, results=results, at=at):
+            if how not in TO_JUDGE:
+                uses.see(results, at)
+            return KEPT
+        case PromptSubmitted() | TurnEnded() | SubagentEnded():
+            remaining = of_sessions.of_said(event)
+            return KEPT if remaining == event else remaining
+        case _:
+            return KEPT
+
+
+def _carry(changed: list[tuple[RecordedEvent, Event | None]], uses: Uses) -> None:
+    """Have the last query of them say how often memories were found by all."""
+    for place in reversed(range(len(changed))):
+        recorded, remaining = changed[place]
+        if isinstance(remaining, QueryAged | SurfacingAged):
+            changed[place] = recorded, msgspec.structs.replace(remaining, uses=uses.all())
+            return
