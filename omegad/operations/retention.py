@@ -7,7 +7,7 @@ removed from the chain, and no position goes. Views show the events that say it,
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -35,7 +35,7 @@ from omegad.requests.query import Request
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.config import Config
-from omegad.runtime.errors import Refused, Unavailable
+from omegad.runtime.errors import Refused, Stale, Unavailable
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried, MemoryRead
 from omegad.session import aging as of_sessions
@@ -45,6 +45,7 @@ from omegad.session.events import (
 from omegad.storage.driver import Connection
 from omegad.views.erasing import PausedViews
 
+SHOWN_WAIT_S = 10.0  # for views that are a moment behind
 COPIES_WAIT_S = 10.0  # for who rebuilds or verifies; the next run takes out what stays until then
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 EVENTS_AT_ONCE = 500
@@ -329,6 +330,8 @@ class Retention:
     async def _done(self, kind: Kind, after: Position, through: Position) -> AsyncIterator[Batch]:
         """Let go of a kind, batch by batch, and yield what went."""
         async for batch in self._batches(kind, after, through):
+            with anyio.move_on_after(SHOWN_WAIT_S), suppress(Unavailable, Stale):
+                await self._services.views.wait_for(batch.through, ())
             async with AsyncExitStack() as held:
                 await held.enter_async_context(self._paused_views)
                 self._check_shown(batch.through)
