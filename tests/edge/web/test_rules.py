@@ -92,7 +92,10 @@ def test_a_link_on_another_page_leads_to_the_frame_of_ours_and_to_nothing_else(s
     [None, "", "Bearer", "Bearer x", "Basic TOKEN", "TOKEN", "Bearer TOKENx", "Bearer OKEN", "Bearer tOKEN"],
 )
 def test_who_does_not_show_the_token_is_shown_nothing(site: Site, shown: str | None) -> None:
-    headers = {"authorization": shown and shown.replace("TOKEN", site.token).replace("OKEN", site.token[1:])}
+    other = ("b" if site.token[0] == "a" else "a") + site.token[1:]
+    said = {"tOKEN": other, "TOKEN": site.token, "OKEN": site.token[1:]}
+    name = next((one for one in said if shown and one in shown), "")
+    headers = {"authorization": shown and shown.replace(name, said.get(name, ""))}
     for verb, path in (
         ("GET", "/memory"),
         ("POST", "/rpc/system.ping"),
