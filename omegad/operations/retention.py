@@ -190,7 +190,7 @@ class Retention:
         and waited for `NOTICE_US`: the first time, where it is kept for fewer days than was said, and
         where nobody looked for so long, or the clock says so.
         """
-        if not (self._is_on and self.kinds and self.is_due()):
+        if not (self._is_on and self.kinds and self.is_due()) or clock.trouble(self._services):
             return True
         now_us = self._looked_us = self._services.clock.now_us()
         cursors = await self._services.log.cursors()
@@ -198,7 +198,7 @@ class Retention:
         is_told = self._waiting or all(kind.said_us(cursors, now_us) for kind in self.kinds)
         if RAN in cursors and 0 <= now_us - ran_us < EVERY_US and is_told:
             return True
-        if clock.trouble(self._services) or not await self._is_idle(now_us):
+        if not await self._is_idle(now_us):
             return True
         was_away = now_us - ran_us > NOTICE_US
         said = {kind: None if was_away else kind.said_us(cursors, now_us) for kind in self.kinds}

@@ -27,6 +27,7 @@ from omegad.operations import aged_batches, retention
 from omegad.operations.retention import RAN, SAID
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
+from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
 from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
 from omegad.storage.database import open_reader
@@ -133,8 +134,8 @@ async def lived(it: Served, clock: FakeClock, days: int) -> None:
             queried((MEMORIES[2], 0.9), query_id="first", at=at),
             surfaced(MEMORIES[2], query_id="told", at=at + SECOND_US),  # which stays, and was the last of it
         )
-    for number in range(0, days, 10):
-        await append(log, *a_day(number + log.head, clock.us))
+    for _ in range(0, days, 10):
+        await append(log, *a_day(clock.us // (10 * DAY_US), clock.us))  # a number that no other day has
         clock.us += 10 * DAY_US
     await slept(it)
 
@@ -264,12 +265,12 @@ async def status(it: Served) -> Any:
 
 
 async def passed(it: Served, clock: FakeClock, days: int) -> None:
-    """Let days pass, and it look."""
-    ran = (await status(it))["ran_at"]
+    """Let days pass, and it look: not at a moment before, which it may still be at."""
     clock.us += days * DAY_US
     await slept(it)
+    now = rfc3339(clock.us // SECOND_US * SECOND_US)
     with anyio.fail_after(30):
-        while (await status(it))["ran_at"] == ran:  # noqa: ASYNC110  nothing tells of it
+        while (await status(it))["ran_at"] != now:  # noqa: ASYNC110  nothing tells of it
             await anyio.sleep(0.02)
 
 
