@@ -66,8 +66,8 @@ PLAIN = (
 )
 """Those that travel as they are."""
 _ROW = f"""
-SELECT {COLUMNS}, id, node_id, content_hash, event_type, entity_id, redacted, project, status, on_probation,
-  ttl_seconds, created_us,
+SELECT {COLUMNS}, id, node_id, content_hash, event_type, entity_id, auto_tags, redacted, project, status,
+  on_probation, ttl_seconds, created_us,
   {owner.is_elsewhere("node_id")},
   (SELECT coalesce(sum(points), 0) FROM memory_feedback WHERE memory_id = node_id AND memory_feedback.id < ?1)
 FROM memories
@@ -82,6 +82,7 @@ class Said(Wording, frozen=True, kw_only=True):
     content_key: str
     event_type: str
     entity_id: str | None
+    auto_tags: tuple[str, ...]
     redacted: tuple[str, ...]
     project: str | None
     status: str
@@ -100,6 +101,7 @@ class Said(Wording, frozen=True, kw_only=True):
             content_key=self.content_key,
             event_type=self.event_type,
             entity_id=self.entity_id,
+            auto_tags=self.auto_tags,
             ttl_seconds=self.ttl_seconds,
             redacted=self.redacted,
             **worded(self),
@@ -121,6 +123,7 @@ class Said(Wording, frozen=True, kw_only=True):
         return MemoryEdited(
             memory_id=self.memory_id,
             content_key=self.content_key,
+            auto_tags=self.auto_tags,
             redacted=self.redacted,
             **worded(self),
         )
@@ -184,7 +187,8 @@ def facts_of(recorded: RecordedEvent, said: Mapping[str, Said]) -> Iterator[Even
 def _said(row: tuple[Any, ...]) -> Said:
     known = dict(zip(Said.__struct_fields__, row, strict=True))
     known |= read(row[: len(Wording.__struct_fields__)])
-    known["redacted"] = msgspec.json.decode(known["redacted"], type=tuple[str, ...])
+    for name in ("auto_tags", "redacted"):
+        known[name] = msgspec.json.decode(known[name], type=tuple[str, ...])
     for name in ("on_probation", "is_elsewhere"):
         known[name] = bool(known[name])
     return Said(**known)

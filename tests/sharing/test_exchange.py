@@ -84,6 +84,26 @@ async def test_what_one_stores_the_other_finds_by_itself(
         assert (await told(ada))["waiting"] == 0
 
 
+async def test_tags_that_rules_find_in_an_edit_are_the_same_with_everybody(homes: tuple[Home, Home]) -> None:
+    ada, grace = homes
+    async with going(*homes):
+        early = await store(ada, "the ledger is a file")
+        await ada.call(
+            "memory.edit", memory_id=early, content="the ledger is kept in PostgreSQL, src/ledger.py"
+        )
+        await ada.join(TEAM, "Ada", "shop")
+        await grace.join(TEAM, "Grace", "shop")
+        late = await store(ada, "exports are files")
+        await ada.call(
+            "memory.edit", memory_id=late, content="exports are written by Python to src/export.py"
+        )
+        await in_time(lambda: holds(grace, "written by Python"))
+        for one in (early, late):
+            (of_ada, of_grace) = [await home.call("memory.get", memory_id=one) for home in homes]
+            assert of_ada["auto_tags"]
+            assert of_grace["auto_tags"] == of_ada["auto_tags"]
+
+
 async def test_what_a_project_held_travels_as_it_says_now_when_it_is_chosen(homes: tuple[Home, Home]) -> None:
     ada, grace = homes
     async with going(*homes):
