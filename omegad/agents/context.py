@@ -28,7 +28,7 @@ from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
 from omegad.storage.driver import Connection
-from omegad.text.quoting import inert, one_line
+from omegad.text.quoting import excerpt, inert, one_line
 
 Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
 
@@ -242,7 +242,10 @@ def read(connection: Connection, query: AssembleContext, asked: PreparedContext,
             Sources(asked.vector, moment.index_as(VectorIndexes) if asked.vector else None, asked.types),
             moment.now_us,
         )
-        found = [Line(one.memory_id, f"{one.event_type}: {one.content}") for one in matches.results]
+        found = [
+            Line(one.memory_id, f"{one.event_type}: {excerpt(one.content, one.passage)}")
+            for one in matches.results
+        ]
     budget = query.budget_tokens
     parts = assemble(connection, query.project, query.session_id, budget, now_us=moment.now_us, found=found)
     return Context(

@@ -122,6 +122,15 @@ def test_what_it_is_about_is_what_is_known_of_it(daemon: Home, lived: dict[str, 
     assert lived["constraint"] not in known["sources"]
 
 
+def test_of_a_long_memory_the_sentences_that_answer_are_told(daemon: Home, lived: dict[str, str]) -> None:
+    assert lived
+    others = "Invoices are numbered by year and never reused, not even those that were cancelled. " * 12
+    answer = "The mill's turbine is serviced by Kowalski every second October."
+    daemon.call("memory.store", content=f"{others}{answer} {others}", event_type="decision", project="shop")
+    said = assembled(daemon, query="who services the turbine of the mill?")["parts"]
+    assert answer in next(part["text"] for part in said if part["tier"] == "L4")
+
+
 def test_no_budget_is_exceeded(daemon: Home, lived: dict[str, str]) -> None:
     assert lived
     daemon.call("identity.record", file="LONG.md", content="Wörter über Wörter, " * 400)

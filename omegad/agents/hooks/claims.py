@@ -34,7 +34,7 @@ from omegad.session.hook_state import Hooks
 from omegad.session.liveness import LEASE_US, MINUTE_US, Liveness
 from omegad.session.projects import by_disk, locations_matching, locations_of
 from omegad.storage.driver import Connection
-from omegad.text.quoting import in_parentheses, name, names, quoted
+from omegad.text.quoting import excerpt, in_parentheses, name, names, quoted
 
 TOOL_US = 10 * MINUTE_US
 """How long a tool may run that does not say."""
@@ -189,7 +189,9 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
     }
     return Details(
         moment,
-        "; ".join(f"{one.memory_id}: {quoted(one.content, MEMORY_CHARACTERS)}" for one in best),
+        "; ".join(
+            f"{one.memory_id}: {quoted(excerpt(one.content, one.passage), MEMORY_CHARACTERS)}" for one in best
+        ),
         tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best),
         {one: at for one, at in edited.items() if at},
         asked,

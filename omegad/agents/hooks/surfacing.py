@@ -24,6 +24,7 @@ from omegad.search.events import Returned
 from omegad.session.events import How
 from omegad.session.sessions import TOKENS
 from omegad.storage.driver import Connection
+from omegad.text.quoting import excerpt
 
 VIEWS = (*briefing.VIEWS, "vectors", "fulltext", "sessions", "audit", "conversations")
 NO_PROJECT = ""
@@ -197,7 +198,7 @@ def found(
     ][:SHOWN_MAX]
     if not best:
         return None
-    lines = signed(connection, [Line(one.memory_id, one.content) for one in best])
+    lines = signed(connection, [Line(one.memory_id, excerpt(one.content, one.passage)) for one in best])
     text = _text(sought.how, sought.project, lines)
     results = tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best)
     return Surfaced(how=sought.how, subject=sought.subject, text=text, results=results, moment=moment)

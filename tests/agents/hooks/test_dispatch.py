@@ -255,6 +255,14 @@ def test_a_prompt_brings_up_what_is_sure_to_bear_on_it_once(
     assert [one["how"] for one in served.call("receipts.list", session_id=session)["receipts"]] == ["prompt"]
 
 
+def test_of_a_long_memory_a_prompt_brings_up_the_sentences_that_answer_it(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    others = "Invoices are numbered by year and never reused, not even those that were cancelled. " * 4
+    store(served, f"{others}{LESSON}. {others}", project=project.name)
+    assert LESSON in dispatch("UserPromptSubmit", prompt=ASKED)
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
