@@ -18,6 +18,7 @@ ALL = modules(
     "histories",
     "audit",
     "retrievals",
+    "aged",
     "conversations",
     "git_events",
     "identity",

@@ -1,4 +1,6 @@
-"""What every query returned: which memory, at which rank, with which score, to which session."""
+"""What every query returned: which memory, at which rank, with which score, to which session; and what is
+counted of that once its time is over.
+"""
 
 from collections.abc import Iterator
 
@@ -6,13 +8,14 @@ from omegad.log.aging import PayloadsAged
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, to_json
+from omegad.memory.events import ProofsAged
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried, QueryAged, Returned
 from omegad.session.events import MemorySurfaced, SurfacingAged
 
 NAME = "retrievals"
-VERSION = 4
-EVENTS = (MemoryQueried, MemorySurfaced, QueryAged, SurfacingAged, PayloadsAged, ClockMended)
+VERSION = 5
+EVENTS = (MemoryQueried, MemorySurfaced, QueryAged, SurfacingAged, ProofsAged, PayloadsAged, ClockMended)
 AGED_BY = (PayloadsAged,)
 
 SCHEMA = """
@@ -44,16 +47,43 @@ CREATE TABLE retrievals (
     at         TEXT NOT NULL,
     how        TEXT NOT NULL        -- query, or as the mode of what was shown unasked
 ) STRICT;
+
+CREATE TABLE retrievals_aged ( -- of which there is no row any more
+    session_id TEXT PRIMARY KEY,
+    times      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE proofs_aged ( -- sure answers without rows, of which a memory on probation was among the best
+    memory_id TEXT NOT NULL,
+    used_in   TEXT NOT NULL, -- session, or day where none was named
+    PRIMARY KEY (memory_id, used_in)
+) STRICT, WITHOUT ROWID;
 """
 INDEXES = """
 CREATE INDEX retrievals_by_memory ON retrievals (memory_id);
 CREATE INDEX retrievals_by_session ON retrievals (session_id);
 """
 
-CANONICAL = ("SELECT * FROM retrieval_queries ORDER BY id", "SELECT * FROM retrievals ORDER BY id")
+CANONICAL = (
+    "SELECT * FROM retrieval_queries ORDER BY id",
+    "SELECT * FROM retrievals ORDER BY id",
+    "SELECT * FROM retrievals_aged ORDER BY session_id",
+    "SELECT * FROM proofs_aged ORDER BY memory_id, used_in",
+)
+# Of version 4, which counts nothing of what is over; who asks for that waits for the view of what is.
+READABLE = frozenset({"7759a62cab459cea"})
 
+_COUNT = """
+INSERT INTO retrievals_aged VALUES (?, ?) ON CONFLICT DO UPDATE SET times = times + excluded.times
+"""
+_COUNT_SHOWN = """
+INSERT INTO retrievals_aged SELECT session_id, count(*) FROM retrievals
+WHERE id > ? AND id <= ? AND how NOT IN ('briefing', 'review', 'reminder', 'warning')
+  AND session_id IS NOT NULL GROUP BY 1
+ON CONFLICT DO UPDATE SET times = times + excluded.times
+"""
 _AGE = """
-UPDATE retrieval_queries SET text = '', filters = '{}', embedder_id = NULL
+UPDATE retrieval_queries SET text = '', filters = '{}'
 WHERE id > ? AND id <= ? AND mode NOT IN ('briefing', 'review', 'reminder', 'warning')
 """
 _AGE_SHOWN = (
@@ -87,6 +117,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 ),
             )
             yield from _shown(recorded, query.query_id, query.results, at, "query")
+            yield from _counted(recorded, query)
         case MemorySurfaced() as surfaced:
             at = rfc3339(surfaced.at)
             known = (
@@ -113,8 +144,16 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 (*known, *rest),
             )
             yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
+            yield from _counted(recorded, surfaced)
+        case ProofsAged(proofs=proofs):
+            for one in proofs:
+                yield Statement(
+                    "INSERT OR IGNORE INTO proofs_aged VALUES (?, ?)", (one.memory_id, one.used_in)
+                )
         case PayloadsAged(kind="queries", after=after, through=through):
-            yield Statement(_AGE_SHOWN, (after * 1024 + 1023, through * 1024 + 1023))
+            rows = after * 1024 + 1023, through * 1024 + 1023
+            yield Statement(_COUNT_SHOWN, rows)
+            yield Statement(_AGE_SHOWN, rows)
             yield Statement(_AGE, (after, through))
         case ClockMended(to_us=to_us):
             yield Statement("UPDATE retrieval_queries SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
@@ -136,3 +175,8 @@ def _shown(
             how,
         )
         yield Statement("INSERT INTO retrievals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _counted(recorded: RecordedEvent, asked: MemoryQueried | MemorySurfaced) -> Iterator[Statement]:
+    if isinstance(asked, QueryAged | SurfacingAged) and asked.returned and recorded.session_id is not None:
+        yield Statement(_COUNT, (recorded.session_id, asked.returned))

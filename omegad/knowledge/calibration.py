@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from omegad.requests import details
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
 from omegad.requests.verb import Verb
@@ -49,7 +50,7 @@ _SCORED: dict[Of, str] = {
     """
     ),
 }
-_VIEWS = ("theses", "memories", "retrievals", "feedback")
+_VIEWS = ("theses", "memories", "retrievals", "feedback", details.VIEW)
 
 
 class Calibration(Query, frozen=True, kw_only=True, tag="thesis.calibration"):
@@ -101,10 +102,13 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationAnswer(ViewAnswer, frozen=True):
-    """The score of everything, None where nothing has come out yet, and of each domain."""
+    """The score of everything, None where nothing has come out yet, and of each domain. Answers from before
+    `details_gone_until` are not scored, since their details went; None where all are kept.
+    """
 
     overall: Score | None
     domains: list[Score]
+    details_gone_until: str | None
 
 
 Pair = tuple[float, int]
@@ -156,7 +160,8 @@ def calibration(connection: Connection, query: Calibration, moment: Moment) -> C
     rows = [row for row in scored(connection, query.of, query.project) if query.domain in (None, row[0])]
     domains = by_domain(rows)
     overall = score("", [(p, outcome) for _, p, outcome in rows]) if rows else None
-    return CalibrationAnswer(overall=overall, domains=domains, **moment.shown)
+    gone = details.gone_until(connection, "queries") if query.of == "answers" else None
+    return CalibrationAnswer(overall=overall, domains=domains, details_gone_until=gone, **moment.shown)
 
 
 METHODS = (

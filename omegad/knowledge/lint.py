@@ -91,7 +91,8 @@ _STALE = f"""
 SELECT m.node_id FROM memories AS m
 WHERE {_OWN} AND m.event_type IN ('decision', 'lesson_learned') AND m.said_us < :now_us - {STALE_US}
 AND NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_id)
-AND EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id)
+AND (m.access_count > 0 OR EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id))
+AND coalesce(m.last_accessed, '') <= :stale_at
 AND NOT EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id AND at > :stale_at)
 AND {_undismissed("stale_decision", "m.node_id")} ORDER BY m.id
 """
@@ -139,17 +140,17 @@ WHERE e.edge_type = 'contradicts' AND {active()} AND {active("b")}
 # A question is known by what a dismissal can name of it.
 _ASKED = (
     f"SELECT id, substr(lower(trim(text)), 1, {NAME_CHARACTERS_MAX}) AS asked, abstained, mode, at, project"
-    " FROM retrieval_queries"
+    " FROM retrieval_queries WHERE text <> ''"  # which it is once the details went
 )
 _VAIN = f"""
 WITH vain AS (
-    SELECT * FROM ({_ASKED} WHERE abstained = 1)
+    SELECT * FROM ({_ASKED} AND abstained = 1)
     WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at
       AND (:project IS NULL OR project = :project)
     AND (project IS NULL OR project IN (SELECT project
       FROM memories)) -- where nothing was ever kept, nothing is missing
 ), answered AS (
-    SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0)
+    SELECT asked, max(id) AS latest FROM ({_ASKED} AND abstained = 0)
       WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
 )
 -- A tool that finds nothing in its project asks all of them at once: that is one question.

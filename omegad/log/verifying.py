@@ -3,7 +3,7 @@ inline projections equal to a replay.
 """
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from omegad.log import chain, erasure, reading
 from omegad.log.aging import AgedPayloads
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.folding import Part, Source
 from omegad.log.inline import Vocabulary, failure
 from omegad.log.reading import RawEvent
@@ -151,50 +151,51 @@ def compare(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], N
 def _verify(
     check: ChainCheck, log: Connection, vocabulary: Vocabulary, progress: Callable[[int, int], None]
 ) -> list[str]:
-    """Verify the chain to the head, and show every event that verifies to a replica, up to where the live
-    tables were looked at.
-    """
+    """Verify the chain to the head, and show every event that verifies to a replica."""
 
-    def rows() -> list[RawEvent]:
-        with snapshot(log):
-            return check.verify(log, VERIFY_CHUNK)
+    def rows(count: int = VERIFY_CHUNK) -> list[RawEvent]:
+        with nullcontext() if log.in_transaction else snapshot(log):
+            return check.verify(log, count)
 
     others = {*vocabulary.inline.other_tags(vocabulary.codec)}
 
     def read(part: Part) -> list[RecordedEvent]:
-        found = [row for row in rows() if row.envelope[0] <= part.through]
+        found = rows(min(VERIFY_CHUNK, part.through - part.after))
         asked_for = [row for row in found if row.envelope[2] not in others or row is found[-1]]
         return [row.recorded(vocabulary.codec) for row in asked_for]
 
-    before = _taken_out(log)
+    again = reading.source(log, vocabulary.codec, vocabulary.inline.other_tags(vocabulary.codec))
+    before = reading.erased(log, END)
     problems = _replay(log, vocabulary, read, progress)
     while rows():
         progress(check.report.events, check.report.events)
-    if not problems or not check.report.ok or before == _taken_out(log):
-        return problems
-    again = reading.source(log, vocabulary.codec, vocabulary.inline.other_tags(vocabulary.codec))
-    return _replay(log, vocabulary, again, progress)
-
-
-def _taken_out(log: Connection) -> int:
-    """Return a number that changes where a replay may read what is not that which was folded."""
-    with snapshot(log):
-        return reading.taken_out(log)
+    while problems and check.report.ok and before != (before := reading.erased(log, END)):
+        problems = _replay(log, vocabulary, again, progress)
+    return problems
 
 
 def _replay(
     log: Connection, vocabulary: Vocabulary, read: Source, progress: Callable[[int, int], None]
 ) -> list[str]:
-    """Show the log as it is now to a replica of the inline projections; say, in words, which of them fail, or
-    differ where *read* came to the end.
+    """Show the log to a replica of the inline projections; say, in words, which of them fail, or differ at
+    its end.
+
+    What came meanwhile is shown at the moment at which they are compared: with details that went, whether
+    they were read before or after, goes the event that says so. Of an erasure nothing is shown.
     """
     inline = vocabulary.inline
-    with snapshot(log):
-        end, live = reading.head(log), inline.digests(log)
     with closing(open_scratch()) as replica:
         fold = inline.replica(replica)
-        ends = dict.fromkeys(fold.projections, end)
-        fold.catch_up(replica, read, lambda: ends, progress)
+
+        def show() -> Position:
+            end = reading.head(log)
+            ends = dict.fromkeys(fold.projections, end)
+            fold.catch_up(replica, read, lambda: ends, progress)
+            return end
+
+        show()
+        with snapshot(log):
+            end, live = show(), inline.digests(log)
         failed = [failure(mark) for mark in fold.marks.values() if mark.failed_position is not None]
         if failed or any(mark.position != end for mark in fold.marks.values()):
             return failed

@@ -291,3 +291,16 @@ class MemoryUnlinked(Event, frozen=True, kw_only=True, tag="memory.unlinked@1"):
     memory_id: MadeId
     target_id: MadeId
     edge_types: tuple[EdgeType, ...]
+
+
+class Proof(msgspec.Struct, frozen=True, array_like=True):
+    """Where a memory was among the best of a sure answer: the session, or the day where none was named."""
+
+    memory_id: MadeId
+    used_in: GivenName
+
+
+class ProofsAged(Event, frozen=True, kw_only=True, tag="memory.proofs_aged@1"):
+    """What queries whose time is over say for memories that were on probation when their details went."""
+
+    proofs: tuple[Proof, ...]

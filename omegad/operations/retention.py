@@ -23,7 +23,8 @@ from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.reading import AGED
-from omegad.memory.events import MemoryCountsCarried, MemoryErased
+from omegad.memory.events import MemoryCountsCarried, MemoryErased, Proof, ProofsAged
+from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
 from omegad.operations.aged_batches import Batch, batch_of
 from omegad.operations.services import DaemonServices
@@ -336,8 +337,12 @@ class Retention:
                 await held.enter_async_context(self._paused_views)
                 self._check_shown(batch.through)
                 still = await self._still(batch)
+                proofs = await self._services.views.read(
+                    partial(consolidation.proofs, after=still.after, through=still.through)
+                )
                 proposal = Proposal(
-                    decide=partial(_decide, kind, still), cursor=Cursor(kind.cursor, still.through)
+                    decide=partial(_decide, kind, still, proofs if MemoryQueried in kind.events else ()),
+                    cursor=Cursor(kind.cursor, still.through),
                 )
                 self._last = (await self._services.log.append(proposal)).position or self._last
             yield still
@@ -381,8 +386,10 @@ class Retention:
             after = end
 
 
-def _decide(kind: Kind, batch: Batch, _state: DecisionState, _now_us: int) -> Decision:
-    """Decide that a batch goes."""
+def _decide(
+    kind: Kind, batch: Batch, proofs: tuple[Proof, ...], _state: DecisionState, _now_us: int
+) -> Decision:
+    """Decide that a batch goes, but for what proves memories."""
     if not batch.left:
         return Decision(answer=Acknowledged())
     steps, hashes = aging.written(batch.after, batch.left)
@@ -396,7 +403,8 @@ def _decide(kind: Kind, batch: Batch, _state: DecisionState, _now_us: int) -> De
         counts=batch.counts,
         freed=batch.freed,
     )
-    return Decision(events=(NewEvent(event=event),), answer=Acknowledged(), aged=batch.left)
+    proved = (NewEvent(event=ProofsAged(proofs=proofs)),) if proofs else ()
+    return Decision(events=(*proved, NewEvent(event=event)), answer=Acknowledged(), aged=batch.left)
 
 
 def _reached(cursors: Mapping[str, Cursor], kind: Kind) -> Position:

@@ -75,6 +75,8 @@ OF_ITS_NAME = Verb()
 """The verb of a method that says nothing of it."""
 MORE = {"truncated": "there are more; --limit shows them"}
 """What a table warns of whose answer says that there are more."""
+GONE = {"details_gone_until": "details from before {details_gone_until} are gone, since their time was over"}
+"""What a table warns of whose answer says so."""
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 WATCHING = "omegad-cli --watch"
 """The name of the client that asks every second."""

@@ -16,6 +16,7 @@ def of_query(query: MemoryQueried) -> QueryAged:
         read_position=query.read_position,
         at=query.at,
         ranking_version=query.ranking_version,
+        embedder_id=query.embedder_id,
         abstained=query.abstained,
         degraded=query.degraded,
         took_us=query.took_us,

@@ -6,9 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from omegad.memory.reading import Cursor, require
+from omegad.requests import details
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import GONE, Table, Verb
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -58,10 +59,13 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReceiptPage(ViewAnswer, frozen=True):
-    """Some receipts, and where the next page begins (None after the last)."""
+    """Some receipts, and where the next page begins (None after the last). There are none from before
+    `details_gone_until`, since their time was over, but of briefings and reminders; None where all are kept.
+    """
 
     receipts: list[Receipt]
     next_cursor: str | None
+    details_gone_until: str | None
 
 
 def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -> ReceiptPage:
@@ -91,14 +95,19 @@ def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -
     page = rows[: query.limit]
     next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
     receipts = [Receipt(**dict(zip(Receipt.__struct_fields__, row[1:], strict=True))) for row in page]
-    return ReceiptPage(receipts=receipts, next_cursor=next_cursor, **moment.shown)
+    return ReceiptPage(
+        receipts=receipts,
+        next_cursor=next_cursor,
+        details_gone_until=details.gone_until(connection, "queries"),
+        **moment.shown,
+    )
 
 
 METHODS = (
     QueryMethod(
         params=ListReceipts,
         answer=ReceiptPage,
-        views=("memories", "retrievals"),
+        views=("memories", "retrievals", details.VIEW),
         read=list_receipts,
         shows_queries=True,
         turn=Turn.LONG,
@@ -116,6 +125,7 @@ METHODS = (
                     ("MEMORY", "{memory_id}"),
                 ),
                 none="no receipts",
+                warns=GONE,
             ),
             examples=(
                 "omegad memory receipts --memory-id mem-0123456789abcdef",

@@ -42,6 +42,7 @@ def of_surfacing(shown: MemorySurfaced) -> SurfacingAged:
         how=shown.how,
         read_position=shown.read_position,
         at=shown.at,
+        embedder_id=shown.embedder_id,
         returned=len(shown.results),
     )
 

@@ -15,6 +15,7 @@ import msgspec
 from omegad.log.event import RecordedEvent
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
+from omegad.requests import details
 from omegad.session import tool_inputs
 from omegad.session.events import SessionEnded
 from omegad.session.tool_inputs import SHELLS
@@ -29,7 +30,7 @@ FOUND_MAX = 3  # at the end of one session
 HABIT_BY = "auto_habit"
 ABOUT = "habit:"
 """What the name of what a habit is about begins with."""
-VIEWS = ("memories", "audit", "conversations")
+VIEWS = ("memories", "audit", "conversations", details.VIEW)
 
 SESSIONS_MAX = 30
 """So many of a project's sessions are looked at, those that began last."""
@@ -75,10 +76,12 @@ _SESSIONS = """
 SELECT session_id FROM agent_sessions WHERE project = ? AND started_position <= ?
   ORDER BY started_position DESC LIMIT ?
 """
+# Where it is not known any more what one call was given, nobody knows what came before or after it.
 _CALLS = """
 SELECT lower(tool_name), coalesce(input_summary, '') FROM coord_audit
-WHERE session_id = ? AND id <= ? AND status != 'denied'
-  AND lower(tool_name) IN (SELECT value FROM json_each(?)) ORDER BY call_index
+WHERE session_id = ?1 AND id <= ?2
+  AND id > coalesce((SELECT through FROM details_aged WHERE kind = 'tools'), 0)
+  AND status != 'denied' AND lower(tool_name) IN (SELECT value FROM json_each(?3)) ORDER BY call_index
 """
 _KNOWN = (
     "SELECT entity_id FROM memories WHERE project = ? AND id <= ? AND source = ? AND entity_id IS NOT NULL"

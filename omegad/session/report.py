@@ -8,9 +8,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.requests import details
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Table, Verb
+from omegad.requests.verb import GONE, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session import story
 from omegad.session.sessions import TOKENS
@@ -64,7 +65,8 @@ class ShownUnasked(msgspec.Struct, frozen=True, kw_only=True):
 
 class ShownReport(ViewAnswer, frozen=True):
     """The latest day first, and what it all comes to; `truncated` says that what was shown before is not
-    counted.
+    counted. From before `details_gone_until` nothing but briefings and reminders is, nor what was used by
+    what was said, since details went whose time was over; None where all are kept.
     """
 
     shown: list[ShownUnasked]
@@ -72,11 +74,13 @@ class ShownReport(ViewAnswer, frozen=True):
     used: int
     tokens: int
     truncated: bool
+    details_gone_until: str | None
 
 
 def report(connection: Connection, query: ReportShown, moment: Moment) -> ShownReport:
     """Read the report."""
-    values = {"since": rfc3339(moment.now_us - query.days * DAY_US), "project": query.project}
+    since_us = moment.now_us - query.days * DAY_US
+    values = {"since": rfc3339(since_us), "project": query.project}
     rows = connection.execute(_SHOWN, values).fetchall()
     prompts = {row[:2]: int(row[2]) for row in connection.execute(_PROMPTS, values)}
     used = set[tuple[str, str]]()
@@ -106,6 +110,7 @@ def report(connection: Connection, query: ReportShown, moment: Moment) -> ShownR
         used=sum(one.used for one in shown),
         tokens=sum(one.tokens for one in shown),
         truncated=len(rows) > SHOWN_MAX,
+        details_gone_until=details.gone_until(connection, "queries", "prompts", since_us=since_us),
         **moment.shown,
     )
 
@@ -114,7 +119,7 @@ METHODS = (
     QueryMethod(
         params=ReportShown,
         answer=ShownReport,
-        views=story.VIEWS,
+        views=(*story.VIEWS, details.VIEW),
         read=report,
         shows_queries=True,
         turn=Turn.LONG,
@@ -133,7 +138,8 @@ METHODS = (
                     ("TOKENS", "{tokens}"),
                 ),
                 none="nothing was shown unasked",
-                warns={"truncated": "what was shown before that is not counted; --days looks back less far"},
+                warns=GONE
+                | {"truncated": "what was shown before that is not counted; --days looks back less far"},
                 seldom=("PROMPTS",),
             ),
             examples=("omegad report", "omegad report --days 30 --project shop --json"),

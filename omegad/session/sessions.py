@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from omegad.requests import details
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import POSITION_MAX, One, Query, ViewAnswer
-from omegad.requests.verb import MORE, Table, Verb
+from omegad.requests.verb import GONE, MORE, Table, Verb
 from omegad.runtime.errors import NotFound
-from omegad.runtime.times import rfc3339
+from omegad.runtime.times import parse_time, rfc3339
 from omegad.session.story import VIEWS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -20,6 +21,8 @@ BYTES_OF_A_TOKEN = 4
 UNASKED_CHARACTERS = 240  # of a memory that is shown unasked
 ID_BYTES = 24  # beside each
 TEXT_CHARACTERS = 600
+KINDS = ("tools", "queries", "prompts")
+"""Of details that steps are told by."""
 
 TOKENS = f"""
 (length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB))
@@ -31,7 +34,8 @@ SELECT s.session_id, s.host, s.project, s.folder, s.model, s.started_at, s.last_
   s.prompts, s.turns, s.tool_calls,
   (SELECT count(*) FROM coord_audit AS a WHERE a.session_id = s.session_id AND a.status <> 'ok'),
   (SELECT count(*) FROM memories AS m WHERE m.session_id = s.session_id),
-  count(r.id), coalesce(sum({TOKENS}), 0)
+  count(r.id) + coalesce((SELECT times FROM retrievals_aged AS g WHERE g.session_id = s.session_id), 0),
+  iif(s.session_id IN (SELECT session_id FROM retrievals_aged), NULL, coalesce(sum({TOKENS}), 0))
 FROM (
     SELECT *, row_number() OVER (PARTITION BY host ORDER BY last_us DESC, session_id) AS place
     FROM agent_sessions WHERE {{condition}}
@@ -66,8 +70,12 @@ SELECT * FROM (
 ) WHERE position > :after ORDER BY position LIMIT :limit
 """
 
-_UNTOLD = """
-SELECT min(at), max(at), coalesce(sum(is_stored), 0), coalesce(sum(returned), 0) FROM (
+_UNTOLD = f"""
+SELECT min(at), max(at), coalesce(sum(is_stored), 0), coalesce(sum(returned), 0),
+  iif(?1 IN (SELECT session_id FROM retrievals_aged), NULL, (
+    SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r LEFT JOIN memories AS m ON m.node_id = r.memory_id
+    WHERE r.session_id = ?1))
+FROM (
     SELECT created_at AS at, 1 AS is_stored, 0 AS returned FROM memories WHERE session_id = ?1
     UNION ALL SELECT at, 0, returned FROM retrieval_queries WHERE session_id = ?1
 )
@@ -97,7 +105,8 @@ class GetSession(Query, frozen=True, kw_only=True, tag="session.get"):
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A session. `failed` counts tool calls that did not go well, `stored` memories, `shown` memories that
     it was shown, again and again too; `shown_tokens` is about what these took: four bytes each, of the whole
-    text for a query, of its beginning where it was shown unasked.
+    text for a query, of its beginning where it was shown unasked. None where it is not known any more which
+    some of them were, since their time was over.
     """
 
     session_id: str
@@ -115,7 +124,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     stored: int
     shown: int
-    shown_tokens: int
+    shown_tokens: int | None
 
 
 class SessionList(ViewAnswer, frozen=True):
@@ -154,12 +163,14 @@ class ShownMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 class WholeSession(Session, frozen=True, kw_only=True):
     """A session with its steps, first to last, and what it was shown, the latest first; `truncated` says that
-    there are more steps.
+    there are more steps. What steps before `details_gone_until` said, and what they showed, may be gone,
+    since their time was over; None where nothing is.
     """
 
     steps: list[Step]
     shown_memories: list[ShownMemory]
     truncated: bool
+    details_gone_until: str | None
     position: int
     stale_by: int
 
@@ -189,8 +200,8 @@ def _untold(connection: Connection, session_id: str) -> list[Session]:
         return []
     told: dict[str, Any] = {
         **dict.fromkeys(("project", "folder", "model", "ended_at", "end_reason")),
-        **dict.fromkeys(("prompts", "turns", "tool_calls", "failed", "shown_tokens"), 0),
-        **dict(zip(("started_at", "last_seen", "stored", "shown"), row, strict=True)),
+        **dict.fromkeys(("prompts", "turns", "tool_calls", "failed"), 0),
+        **dict(zip(("started_at", "last_seen", "stored", "shown", "shown_tokens"), row, strict=True)),
     }
     return [Session(session_id=session_id, host="", **told)]
 
@@ -218,6 +229,9 @@ def get_session(connection: Connection, query: GetSession, moment: Moment) -> Wh
             for row in shown[: query.limit]
         ],
         truncated=len(steps) > query.limit,
+        details_gone_until=details.gone_until(
+            connection, *KINDS, since_us=parse_time(found[0].started_at, "started_at")
+        ),
         **moment.shown,
     )
 
@@ -226,7 +240,7 @@ METHODS = (
     QueryMethod(
         params=ListSessions,
         answer=SessionList,
-        views=VIEWS,
+        views=(*VIEWS, details.VIEW),
         read=list_sessions,
         shows_queries=True,
         turn=Turn.LONG,
@@ -253,7 +267,7 @@ METHODS = (
     QueryMethod(
         params=GetSession,
         answer=WholeSession,
-        views=VIEWS,
+        views=(*VIEWS, details.VIEW),
         read=get_session,
         shows_queries=True,
         turn=Turn.LONG,
@@ -268,7 +282,7 @@ METHODS = (
                     ("TEXT", "{text}"),
                 ),
                 none="nothing happened in it",
-                warns=MORE,
+                warns=MORE | GONE,
             ),
             examples=("omegad session get s-1", "omegad session get s-1 --after 4711 --limit 50"),
         ),

@@ -17,6 +17,7 @@ import pytest
 from anyio import to_thread
 
 from omegad.edge.transfer import lines
+from omegad.log import verifying
 from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Cursor
 from omegad.log.event import Erased, Event, NewEvent
@@ -448,32 +449,52 @@ async def test_what_a_clock_ahead_stamped_ages_in_decisions_as_in_a_replay(
         await check(it)
 
 
-async def test_a_log_that_loses_details_while_it_is_verified_is_as_it_was_written(
+async def test_a_log_that_loses_details_all_the_while_it_is_verified_is_as_it_was_written(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, aged = Inline.digests, threading.Event()
+    found, snapshot, replica = retention.Retention._batches, verifying.snapshot, Inline.replica
+    may_go, went, all_went = threading.Semaphore(0), threading.Semaphore(0), threading.Event()
+    moments = itertools.count()
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 3)
+
+    async def one_by_one(*args: Any) -> AsyncIterator[aged_batches.Batch]:
+        async for batch in found(*args):
+            await to_thread.run_sync(may_go.acquire)
+            yield batch
+            went.release()
+
+    def a_batch_goes() -> None:
+        if not all_went.is_set():
+            may_go.release()
+            went.acquire()
+
+    def a_moment(connection: Connection) -> Any:
+        if next(moments) < 3:
+            a_batch_goes()
+        return snapshot(connection)
+
+    def a_pass(inline: Inline, connection: Connection) -> Any:
+        nonlocal moments
+        moments = itertools.count()
+        a_batch_goes()
+        return replica(inline, connection)
+
     async with served(paths, clock, KEYWORDS) as it:
         await lived(it, clock, 200)
-        asked = threading.Event()
-
-        def digests(inline: Inline, connection: Connection) -> Any:
-            try:
-                return found(inline, connection)
-            finally:
-                asked.set()
-                assert aged.wait(30)
-
-        monkeypatch.setattr(Inline, "digests", digests)
+        monkeypatch.setattr(retention.Retention, "_batches", one_by_one)
+        monkeypatch.setattr(verifying, "snapshot", a_moment)
+        monkeypatch.setattr(Inline, "replica", a_pass)
         reports: list[Any] = []
 
         async def verified() -> None:
             reports.append(await to_thread.run_sync(proof, it.daemon.services.log))
+            may_go.release(1_000)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(verified)
-            assert await to_thread.run_sync(asked.wait, 30)
             assert (await it.caller.call("retention.apply"))["freed_bytes"]
-            aged.set()
+            all_went.set()
+            went.release()
         assert (reports[0].ok, reports[0].problems) == (True, ())
 
 

@@ -35,6 +35,8 @@ from omegad.memory.events import (
     ConflictSettled,
     MemoryCountsCarried,
     MemoryDemoted,
+    Proof,
+    ProofsAged,
     UpkeepCompleted,
     UpkeepReverted,
     Upkept,
@@ -240,7 +242,8 @@ QUERIES_AGED = (
 )
 ALONE: dict[str, tuple[Event, ...]] = {
     "audit": (CALL_AGED, *aged("tools")),
-    "retrievals": (*QUERIES_AGED, *aged("queries")),
+    "retrievals": (*QUERIES_AGED, ProofsAged(proofs=(Proof("c", "s-1"),)), *aged("queries")),
+    "aged": (*aged("tools"), *aged("queries"), *aged("tools")),
     "conversations": (CALL_AGED, *aged("prompts")),
     **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
     "conflicts": (
@@ -312,7 +315,8 @@ PINNED: dict[str, tuple[int, str]] = {
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (6, "42bcff3591dd816553ee4b6e420188a0"),
-    "retrievals": (4, "4e54bb4264871455fb3230fbb2401f42"),
+    "retrievals": (5, "33c7dd76314f5634e4f59579799abede"),
+    "aged": (1, "3cb780a5e01cdc3ebec193d7b31360e7"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "coord_claims": (3, "d7311507e5cdde7e602cbbe8ac2360db"),

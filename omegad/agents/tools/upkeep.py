@@ -5,6 +5,7 @@ about.
 from functools import partial
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from omegad.agents.tools.tool import (
@@ -25,6 +26,7 @@ from omegad.memory.edges import UnsettledAnswer
 from omegad.memory.upkeep.compaction import Compacted
 from omegad.memory.upkeep.consolidation import Consolidated
 from omegad.memory.upkeep.review import StaleAnswer
+from omegad.requests.verb import GONE
 from omegad.runtime.errors import Invalid
 from omegad.session.habits import HABIT_BY
 from omegad.session.sql import Rows
@@ -161,9 +163,10 @@ async def _receipts(session: Session, given: Stats) -> Reply:
         f" {one['session'] or 'unknown'}"
         for one in shown
     )
-    return Reply(
-        "\n".join(lines) or "nothing was shown yet", {"receipts": [without_empty(one) for one in shown]}
-    )
+    text = "\n".join(lines)
+    if page.details_gone_until:
+        text += "\n" * bool(text) + GONE["details_gone_until"].format_map(msgspec.structs.asdict(page))
+    return Reply(text or "nothing was shown yet", {"receipts": [without_empty(one) for one in shown]})
 
 
 async def _today(session: Session, _given: Stats) -> Reply:

@@ -14,6 +14,7 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
+from omegad.requests.verb import GONE
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_COLUMNS = 60
@@ -128,6 +129,8 @@ def lint(arguments: Namespace, instance: Instance) -> None:
 @answered
 def calibration(answer: Answer, _arguments: Namespace) -> None:
     """Show how what was held probable came out, and the curve."""
+    if answer["details_gone_until"]:
+        warn(GONE["details_gone_until"].format_map(answer))
     if answer["overall"] is None:
         print("nothing has come out yet")
         return

@@ -24,6 +24,7 @@ from omegad.memory.events import (
     MemoryExpired,
     MemoryPromoted,
     MemoryRestored,
+    Proof,
     UpkeepCompleted,
     UpkeepReverted,
     Upkept,
@@ -40,6 +41,7 @@ from omegad.memory.upkeep.compaction import (
 from omegad.memory.upkeep.expiry import ExpireMemories
 from omegad.memory.upkeep.review import DAY_US
 from omegad.reactions.contract import Reader
+from omegad.requests import details
 from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.query import POSITION_MAX
@@ -53,13 +55,14 @@ FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
 
 
-VIEWS = ("memories", "retrievals", "upkeeps", owner.VIEW)
+VIEWS = ("memories", "retrievals", "upkeeps", details.VIEW, owner.VIEW)
 
 
 USED_SESSIONS_MIN = 3
 """In how many sessions a memory has to be among the best of an answer to count as used."""
 USED_CONFIDENCE_MIN = 0.5
 """How sure an answer is, by the score of its first, for what is among its best to count as used."""
+USED_RANK_MAX = 3
 
 
 STALE_OF_EACH = 10
@@ -71,15 +74,26 @@ _FLAGGED = (
 )
 
 
-# What an undone upkeep had promoted waits for a person. A query that names no session counts as one for its
-# day; one within the memory's own session says nothing about its use elsewhere.
+# A query that names no session counts as one for its day.
+_USED = f"""
+SELECT r.memory_id, coalesce(r.session_id, substr(r.at, 1, 10)) AS used_in FROM retrievals AS r
+JOIN retrievals AS f ON f.id = r.id - r.rank + 1 AND f.score >= {USED_CONFIDENCE_MIN} -- the answer's first
+WHERE r.how = 'query' AND r.rank <= {USED_RANK_MAX}
+"""
+_PROOFS = f"""
+SELECT DISTINCT memory_id, used_in FROM ({_USED} AND r.id BETWEEN :after * 1024 + 1024
+  AND :through * 1024 + 1023)
+WHERE memory_id IN (SELECT node_id FROM memories WHERE on_probation = 1) ORDER BY 1, 2
+"""
+# What an undone upkeep had promoted waits for a person. A query within the memory's own session says nothing
+# about its use elsewhere.
 _PROVEN = f"""
 SELECT node_id, rating, sessions FROM (
     SELECT m.id, m.node_id, m.rating, (
-        SELECT count(DISTINCT coalesce(r.session_id, substr(r.at, 1, 10))) FROM retrievals AS r
-        JOIN retrievals AS f ON f.id = r.id - r.rank + 1 AND f.score >= :confidence -- the answer's first
-        WHERE r.memory_id = m.node_id AND r.how = 'query' AND r.rank <= :rank
-          AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
+        SELECT count(*) FROM (
+            SELECT used_in FROM ({_USED} AND r.memory_id = m.node_id)
+            UNION SELECT used_in FROM proofs_aged WHERE memory_id = m.node_id
+        ) WHERE used_in IS NOT m.session_id
     ) AS sessions
     FROM memories AS m WHERE m.on_probation = 1 AND {active()}
       AND m.event_type NOT IN (SELECT value FROM json_each(:episodic)) AND m.node_id NOT IN (
@@ -157,8 +171,6 @@ def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, 
     """
     values = {
         "now_us": now_us,
-        "rank": 3,
-        "confidence": USED_CONFIDENCE_MIN,
         "sessions": USED_SESSIONS_MIN,
         "limit": limit,
         "episodic": to_json(sorted(EPISODIC_TYPES)),
@@ -169,6 +181,13 @@ def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, 
             "rated helpful" if rating > 0 else f"among the best answers in {sessions} other sessions",
         )
         for memory_id, rating, sessions in connection.execute(_PROVEN, values)
+    )
+
+
+def proofs(connection: Connection, after: Position, through: Position) -> tuple[Proof, ...]:
+    """Return what answers that stand after one position up to another say for memories on probation."""
+    return tuple(
+        Proof(*row) for row in connection.execute(_PROOFS, {"after": after, "through": through}).fetchall()
     )
 
 

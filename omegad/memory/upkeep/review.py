@@ -29,7 +29,7 @@ _OWN = f"NOT {owner.is_elsewhere('m.node_id')}"
 _JUNK = """
 SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at, m.source,
        CASE WHEN m.rating < 0 THEN 'rated badly'
-       WHEN EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
+       WHEN m.access_count > 0 OR EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
             THEN 'shown, never used' ELSE 'never shown' END,
        count(*) OVER ()
 FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ?
