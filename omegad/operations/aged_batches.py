@@ -105,3 +105,16 @@ def _carry(changed: list[tuple[RecordedEvent, Event | None]], uses: Uses) -> Non
         if isinstance(remaining, QueryAged | SurfacingAged):
             changed[place] = recorded, msgspec.structs.replace(remaining, uses=uses.all())
             return
+
+
+def counted(asked: Sequence[RecordedEvent]) -> Position | None:
+    """Return up to where *asked*, the latest queries and what was shown up to a moment, say how often
+    memories were found; None where all do. What those found that aged together is said by the last of them.
+    """
+    after: Position | None = None
+    for recorded in reversed(asked):
+        if isinstance(recorded.event, QueryAged | SurfacingAged):
+            if recorded.event.uses:
+                break
+            after = recorded.position - 1 if recorded.event.returned else after
+    return after

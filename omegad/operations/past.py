@@ -16,7 +16,10 @@ from msgspec import Meta
 
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.checkpoint import failed
+from omegad.log.codec import tag_of
 from omegad.log.event import Position, RecordedEvent
+from omegad.operations import aged_batches
+from omegad.operations.retention import EVENTS_AT_ONCE, LOOKED_THROUGH, QUERIES
 from omegad.operations.services import DaemonServices
 from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod
 from omegad.requests.query import AsOf, Request
@@ -24,7 +27,7 @@ from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, ViewFailed
 from omegad.runtime.times import parse_time, rfc3339
-from omegad.search.events import MemoryQueried
+from omegad.search.events import MemoryQueried, QueryAged
 from omegad.search.pipeline import BY_WORDS
 from omegad.search.ranking import RANKING_VERSION
 from omegad.session.events import MemorySurfaced
@@ -127,6 +130,7 @@ class Changes:
 
 
 Earlier = MemoryQueried | MemorySurfaced
+FINDING = (tag_of(MemoryQueried), tag_of(MemorySurfaced))
 
 
 class Then(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +139,8 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     `changed` has what an earlier answer was made with otherwise, as [then, now], by name: views, `ranking`,
     `embedder` (null without its help). `is_comparable` says whether that is known; without an earlier answer
     there is nothing to compare. `erased` counts the payloads up to there that were erased, and are shown no
-    more. `aged` says up to which position, by kind, details are gone since their time was over.
+    more. `aged` says up to which position, by kind, details are gone since their time was over, and `counted`
+    up to which one it is counted how often memories were found, where that is not up to `position`.
     """
 
     position: Position
@@ -145,6 +150,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     changed: dict[str, tuple[object, object]] = {}
     erased: int = 0
     aged: dict[str, Position] = {}
+    counted: Position | None = None
 
 
 def recorded_at(connection: Connection, query_id: str) -> Position:
@@ -215,6 +221,7 @@ class PastReader:
             found, versions = await past.readers.read(read, method.turn)
             answer = await method.finish(self._services, params, found, context) if method.finish else found
         earlier = wanted.earlier
+        aged = await self._services.log.aged()
         then = Then(
             position=wanted.position,
             at=rfc3339(wanted.now_us),
@@ -222,9 +229,20 @@ class PastReader:
             is_comparable=bool(earlier and earlier.versions),
             changed=changed(earlier, versions, self._embedder_id(earlier)) if earlier else {},
             erased=await self._services.log.erased(wanted.position),
-            aged=await self._services.log.aged(),
+            aged=aged,
+            counted=await self._counted(wanted.position) if wanted.position < aged.get(QUERIES, 0) else None,
         )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
+
+    async def _counted(self, position: Position) -> Position | None:
+        """Return up to where it is counted how often memories were found, None where that is *position*."""
+        log = self._services.log
+        asked = await log.tagged(FINDING, max(0, position - LOOKED_THROUGH), through=position)
+        events, left = list[RecordedEvent](), asked[-EVENTS_AT_ONCE:]
+        while left:
+            events += await log.read_at(left)
+            left = [one for one in left if one > events[-1].position]
+        return aged_batches.counted(events)
 
     async def diff(self, request: DiffLog, _call: Call) -> Diff:
         """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where
@@ -281,6 +299,10 @@ class PastReader:
         return PastMoment(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
 
     def _embedder_id(self, earlier: Earlier) -> str | None:
+        if isinstance(earlier, QueryAged) and _first(earlier.embedder_id) in {
+            one.embedder_id for one in self._services.near.embedders
+        }:
+            return earlier.embedder_id  # which of several is asked goes by words that are gone
         asked = earlier.text if isinstance(earlier, MemoryQueried) else earlier.subject
         return self._services.embedder_id_of(asked)
 

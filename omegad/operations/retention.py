@@ -58,6 +58,8 @@ NOTICE_US = 14 * DAY_US
 """How long before the first of anything goes the status says so."""
 IDLE_US = 600_000_000
 LOOK_EVERY_US = 300_000_000
+QUERIES = "queries"
+"""The kind of what was found, of which the uses of memories are counted."""
 RAN, SAID = "retention", "retention.said."
 """Cursors that have when it looked last, and, by kind, when it was first said that what is older than so many
 days goes, in seconds since 1970; the version of such a one is the days.
@@ -106,7 +108,7 @@ def kinds(settings: Config) -> tuple[Kind, ...]:
     return (
         Kind("tools", settings.retention_tools_days, of_sessions.TOOLS),
         Kind(
-            "queries",
+            QUERIES,
             settings.retention_queries_days,
             (MemoryQueried, MemorySurfaced, MemoryRead),
             BARRIERS,

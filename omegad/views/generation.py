@@ -32,6 +32,9 @@ SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that belong to a database, it among them."""
 BELONGING = "(?:-wal|-shm|-journal)?"
 """The same as a pattern."""
+PAST, COPY_PREFIX = "asof", "copy-"
+"""The folder of views of earlier moments, and how copies in it begin."""
+COPY = re.compile(rf"{COPY_PREFIX}([0-9]{{1,18}})-[0-9a-f]{{16}}\.db")
 _NAME = re.compile(r"views-([1-9][0-9]{0,17})\.db")
 _UNFINISHED = re.compile(rf"{_NAME.pattern}{re.escape(UNFINISHED)}{BELONGING}")
 REBUILD_CACHE_KIB = (

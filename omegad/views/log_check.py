@@ -10,6 +10,7 @@ from pathlib import Path
 from omegad.log.checkpoint import Checkpoint
 from omegad.log.event_log import EventLog
 from omegad.runtime.errors import LogLost, OmegadError
+from omegad.storage import own_files
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import sqlite
 from omegad.views import generation
@@ -46,9 +47,11 @@ async def check(home: Path, log: EventLog) -> None:
 
 def set_aside(home: Path, now: datetime) -> list[Path]:
     """Rename every file of views, so that the next start builds them from the log as it is; return the new
-    names. Nothing is removed.
+    names. Copies that show earlier moments are removed, of which nobody knows what that log has lost.
     """
     moved = []
+    for copy in own_files.named(home / generation.PAST, generation.COPY):
+        generation.remove(copy)
     for path in generation.files(home):
         aside = path.with_name(f"{path.name}.of-another-log-{now:%Y%m%dT%H%M%S%f}")
         for suffix in generation.SUFFIXES:

@@ -11,7 +11,8 @@ Copies of the live views are kept now and then, so that a moment is not made fro
 One is taken when the log has grown by `COPY_EVERY` events since the last. There are `COPIES_MAX` at most,
 together no larger than `COPIES_TIMES` the latest; where there are more, that one goes whose neighbours are
 nearest to each other, so that those that stay are spread over the log. They outlive the service. An erasure
-removes them all, and one that was made by another version of the views, or of another log, is never used.
+and a restore remove them all, and one that was made by another version of the views, or of another log, is
+never used.
 """
 
 import re
@@ -40,18 +41,15 @@ from omegad.views import generation
 from omegad.views.building import PastOrder, take_out
 from omegad.views.current import Views
 
-FOLDER = "asof"
 COPY_EVERY = 25_000
 COPIES_MAX = 8
 COPIES_TIMES = 3
-COPY_PREFIX = "copy-"
-UNFINISHED_COPY = f"{COPY_PREFIX}new"
+UNFINISHED_COPY = f"{generation.COPY_PREFIX}new"
 FILES_MAX = 4
 BYTES_MAX = 1024**3
 WAIT_S = 10.0  # for what is asked for to be made
 IDLE_S = 3_600.0
 TIDY_EVERY_S = 60.0
-_COPY = re.compile(rf"{COPY_PREFIX}([0-9]{{1,18}})-[0-9a-f]{{16}}\.db")
 _NAME = re.compile(rf"[1-9][0-9]*\.db{generation.BELONGING}")
 ROOM = 3  # times the size of the log, that has to be free before another is made
 _NAMED_SO = "move away what has its name; `omegad doctor` checks the disk"
@@ -80,7 +78,9 @@ class Copies:
 
     def all(self) -> list[tuple[Position, Path]]:
         """Return what the copies show, and where they are, the earliest first."""
-        return sorted((int(path.name.split("-")[1]), path) for path in own_files.named(self._folder, _COPY))
+        return sorted(
+            (int(path.name.split("-")[1]), path) for path in own_files.named(self._folder, generation.COPY)
+        )
 
     async def take(self) -> None:
         """Copy the live views, if it is time to. Raises storage errors, and then there is no further copy."""
@@ -144,7 +144,7 @@ class Copies:
     def _path(self, position: Position, chain: bytes | None) -> Path:
         """Return the name of a copy of these projections as of a position of a log with that chain there."""
         made_by = sha256(self._versions.encode() + (chain or b"")).hexdigest()[:16]
-        return self._folder / f"{COPY_PREFIX}{position}-{made_by}.db"
+        return self._folder / f"{generation.COPY_PREFIX}{position}-{made_by}.db"
 
 
 class PastFile:
@@ -360,7 +360,7 @@ async def opened(
     """Have the past of a home's views put together where it is asked for. Only copies are kept from an
     earlier run, and after the block.
     """
-    folder = home / FOLDER
+    folder = home / generation.PAST
     with generation.translated(_NAMED_SO):
         for left in own_files.named(folder, _NAME):
             left.unlink()

@@ -10,7 +10,7 @@ from omegad.knowledge.theses import GetThesis, ListTheses, band, get_thesis, lis
 from omegad.log.event import Event
 from omegad.requests.method import Moment
 from omegad.storage.driver import Connection
-from projections import feedback, memories, retrievals, theses
+from projections import aged, feedback, memories, retrievals, theses
 from tests.builders import (
     START_US,
     evidenced,
@@ -28,7 +28,7 @@ MOMENT = Moment(position=1, stale_by=0, now_us=START_US)
 
 def shown(*events: Event) -> Connection:
     connection = open_in_memory()
-    for projection in (theses, memories, retrievals, feedback):
+    for projection in (theses, memories, retrievals, aged, feedback):
         connection.executescript(projection.SCHEMA)
         for position, event in enumerate(events, 1):
             if isinstance(event, projection.EVENTS):

@@ -21,7 +21,7 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageFull
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried
-from omegad.views import past
+from omegad.views import generation, past
 from omegad.views.workers import Work
 from tests.builders import (
     FakeClock,
@@ -66,7 +66,7 @@ async def told(it: Served, method: str, **params: object) -> Any:
 
 
 def kept(paths: Paths) -> list[str]:
-    return sorted(path.name for path in (paths.home / past.FOLDER).glob("*.db"))
+    return sorted(path.name for path in (paths.home / generation.PAST).glob("*.db"))
 
 
 class Life:
@@ -281,7 +281,9 @@ async def test_what_was_erased_since_is_not_shown_and_counted(paths: Paths, cloc
         query_id = (await it.caller.call("memory.query", text="alpha"))["query_id"]
         position = await it.caught_up()
         assert (await it.caller.call("memory.list", as_of=position))["memories"]
-        assert b"alpha secret" in b"".join(path.read_bytes() for path in (paths.home / past.FOLDER).iterdir())
+        assert b"alpha secret" in b"".join(
+            path.read_bytes() for path in (paths.home / generation.PAST).iterdir()
+        )
         recorded = next(
             one.position
             for one in await everything(it.daemon.services.log)
@@ -295,7 +297,7 @@ async def test_what_was_erased_since_is_not_shown_and_counted(paths: Paths, cloc
         found = await it.caller.call("memory.list", as_of=position)
         assert (found["memories"], found["as_of"]["erased"]) == ([], 2)
         assert b"alpha secret" not in b"".join(
-            path.read_bytes() for path in (paths.home / past.FOLDER).iterdir()
+            path.read_bytes() for path in (paths.home / generation.PAST).iterdir()
         )
         with pytest.raises(Invalid, match="erased"):
             await it.caller.call("memory.list", as_of=query_id)
@@ -392,7 +394,9 @@ async def test_copies_are_few_spread_out_and_of_this_log_and_version(
         await it.caught_up()
         await it.daemon.services.past.copies.take()
         assert len(positions(it)) == 2
-    (folder := paths.home / past.FOLDER).joinpath("copy-7-0123456789abcdef.db").write_bytes(b"of another log")
+    (folder := paths.home / generation.PAST).joinpath("copy-7-0123456789abcdef.db").write_bytes(
+        b"of another log"
+    )
     async with served(paths, clock, KEYWORDS) as it:
         assert len(positions(it)) == 2
         assert 7 not in positions(it)

@@ -8,6 +8,7 @@ import random
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,8 +17,7 @@ import msgspec
 import pytest
 from anyio import to_thread
 
-from omegad.edge.transfer import lines
-from omegad.log import verifying
+from omegad.edge.transfer import lines, log_file
 from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Cursor
 from omegad.log.event import Erased, Event, NewEvent
@@ -33,8 +33,10 @@ from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
 from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
+from omegad.storage.transaction import snapshot
 from omegad.views import past
 from tests.builders import (
+    EMBEDDER,
     FakeClock,
     Served,
     append,
@@ -254,6 +256,18 @@ async def test_as_of_earlier_moments_it_is_gone_too(
         found = await it.caller.call("memory.list", as_of=middle)
         assert found["as_of"]["aged"] == {"tools": through["tools"], "queries": through["queries"]}
         assert found["memories"] == old["memories"]
+        assert found["as_of"]["counted"] is None
+        within = await it.caller.call("memory.list", as_of=through["queries"] // 2)
+        assert 0 < within["as_of"]["counted"] < through["queries"] // 2
+        at_its_end = await it.caller.call("memory.list", as_of=through["queries"])
+        assert at_its_end["as_of"]["counted"] is None
+        asked = await it.daemon.services.views.read(
+            lambda connection: connection.execute(
+                "SELECT query_id FROM retrieval_queries WHERE text = '' AND mode = 'hybrid'"
+            ).fetchone()
+        )
+        again = await it.caller.call("memory.list", as_of=asked[0])
+        assert again["as_of"]["changed"]["embedder"] == [EMBEDDER, None]  # which is not there
         session = await it.caller.call("session.get", session_id="s-1", as_of=middle)
         texts = [one["text"] for one in session["steps"] if one["what"] == "ran"]
         assert texts
@@ -452,7 +466,7 @@ async def test_what_a_clock_ahead_stamped_ages_in_decisions_as_in_a_replay(
 async def test_a_log_that_loses_details_all_the_while_it_is_verified_is_as_it_was_written(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, snapshot, replica = retention.Retention._batches, verifying.snapshot, Inline.replica
+    found, replica = retention.Retention._batches, Inline.replica
     may_go, went, all_went = threading.Semaphore(0), threading.Semaphore(0), threading.Event()
     moments = itertools.count()
     monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 3)
@@ -482,7 +496,7 @@ async def test_a_log_that_loses_details_all_the_while_it_is_verified_is_as_it_wa
     async with served(paths, clock, KEYWORDS) as it:
         await lived(it, clock, 200)
         monkeypatch.setattr(retention.Retention, "_batches", one_by_one)
-        monkeypatch.setattr(verifying, "snapshot", a_moment)
+        monkeypatch.setattr("omegad.log.verifying.snapshot", a_moment)
         monkeypatch.setattr(Inline, "replica", a_pass)
         reports: list[Any] = []
 
@@ -496,6 +510,39 @@ async def test_a_log_that_loses_details_all_the_while_it_is_verified_is_as_it_wa
             all_went.set()
             went.release()
         assert (reports[0].ok, reports[0].problems) == (True, ())
+
+
+async def test_earlier_moments_are_those_of_the_log_that_was_restored(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
+
+    def kept(name: str) -> Path:
+        log_file.copy(paths.log, paths.home / name, lambda _done, _total, _what: None)
+        return paths.home / name
+
+    async def told(position: int) -> tuple[dict[str, int], bool]:
+        """Copy the views; say what is gone as of a position, and whether what was said first is shown."""
+        async with served(paths, clock, KEYWORDS) as it:
+            await it.caught_up()
+            session = await it.caller.call("session.get", session_id="s-1", as_of=position)
+            await it.daemon.services.past.copies.take()
+        first = next(one["text"] for one in session["steps"] if one["what"] == "ran")
+        return session["as_of"]["aged"], TOLD in first
+
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 110)
+        position = it.daemon.services.log.head
+        await it.daemon.services.past.copies.take()
+        before = kept("before")
+        await it.caller.call("retention.apply")
+        through = {"tools": (await status(it))["through"]["tools"]}
+        after = kept("after")
+    assert await told(position) == (through, False)
+    log_file.put_in_place(before, paths.log, datetime.now(UTC))
+    assert await told(position) == ({}, True)
+    log_file.put_in_place(after, paths.log, datetime.now(UTC))
+    assert await told(position) == (through, False)
 
 
 async def test_by_itself_nothing_goes_unless_that_is_set(paths: Paths, clock: FakeClock) -> None:
