@@ -107,6 +107,8 @@ async def said(paths: Paths) -> dict[str, Any]:
             tasks.start_soon(run)
         it = Served(service, Caller(service))
         views = service.services.views
+        while views.rebuilding:  # noqa: ASYNC110  nothing tells of it
+            await anyio.sleep(0.02)
         await views.wait_for(
             service.services.log.head, views.driver.checkpoints.keys()
         )  # nothing reacts here
