@@ -339,11 +339,8 @@ class Retention:
                 await held.enter_async_context(self._paused_views)
                 self._check_shown(batch.through)
                 still = await self._still(batch)
-                proofs = await self._services.views.read(
-                    partial(consolidation.proofs, after=still.after, through=still.through)
-                )
                 proposal = Proposal(
-                    decide=partial(_decide, kind, still, proofs if MemoryQueried in kind.events else ()),
+                    decide=partial(_decide, kind, still, await self._proofs(kind, still)),
                     cursor=Cursor(kind.cursor, still.through),
                 )
                 self._last = (await self._services.log.append(proposal)).position or self._last
@@ -356,6 +353,13 @@ class Retention:
         while rest := batch.positions[len(events) :]:
             events += await self._services.log.read_at(rest)
         return batch_of(batch.after, batch.through, events, self._services.log.codec)
+
+    async def _proofs(self, kind: Kind, batch: Batch) -> tuple[Proof, ...]:
+        """Return what a batch says for memories on probation, which stays."""
+        if kind.name != QUERIES or not batch.left:
+            return ()
+        found = partial(consolidation.proofs, after=batch.after, through=batch.through)
+        return await self._services.views.read(found)
 
     def _check_shown(self, through: Position) -> None:
         """Raise `Refused` where a view has yet to be shown what is about to go."""

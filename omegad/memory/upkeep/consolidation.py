@@ -83,7 +83,7 @@ WHERE r.how = 'query' AND r.rank <= {USED_RANK_MAX}
 _PROOFS = f"""
 SELECT DISTINCT memory_id, used_in FROM ({_USED} AND r.id BETWEEN :after * 1024 + 1024
   AND :through * 1024 + 1023)
-WHERE memory_id IN (SELECT node_id FROM memories WHERE on_probation = 1) ORDER BY 1, 2
+CROSS JOIN memories AS m ON m.node_id = memory_id WHERE m.on_probation = 1 ORDER BY 1, 2
 """
 # What an undone upkeep had promoted waits for a person. A query within the memory's own session says nothing
 # about its use elsewhere.
