@@ -177,6 +177,7 @@ class Retention:
         self._looked_us = 0
         self._waiting: Retained | None = None
         self._last: Position = 0  # the latest event that says what went
+        self._aged_in_copies = set[str]()  # kinds of which this service has looked through the copies
 
     # As a sweep
 
@@ -284,22 +285,27 @@ class Retention:
                 try:
                     one = await self._summed(kind, after, through, self._done(kind, after, through), tell)
                 finally:  # what went until it was broken off is in no copy either
-                    if self._last != before:
+                    if self._last != before or kind.name not in self._aged_in_copies:
                         with anyio.move_on_after(COPIES_WAIT_S, shield=True):
-                            await self._age_copies()
+                            await self._age_copies(kind)
                 if one.counts:
                     _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
                 aged.append(one)
             return _retained(aged, dry_run=False)
 
-    async def _age_copies(self) -> None:
-        """Take out of the copies of the views what went: all of it at once, and what a run that was killed
-        left there.
+    async def _age_copies(self, kind: Kind) -> None:
+        """Take out of the copies of the views all that went of a kind, at once: also what a run that was
+        killed left there.
         """
-        (last,) = await self._services.log.read_at([self._last])
-        if isinstance(last.event, PayloadsAged):
-            whole = msgspec.structs.replace(last.event, after=0)
-            await self._services.past.copies.age(msgspec.structs.replace(last, event=whole))
+        copies, log = self._services.past.copies, self._services.log
+        said = await log.tagged((tag_of(PayloadsAged),), 0) if copies.all() else []
+        for position in reversed(said):
+            (last,) = await log.read_at([position])
+            if isinstance(last.event, PayloadsAged) and last.event.kind == kind.name:
+                whole = msgspec.structs.replace(last.event, after=0)
+                await copies.age(msgspec.structs.replace(last, event=whole))
+                break
+        self._aged_in_copies.add(kind.name)
 
     async def _span(self, kind: Kind) -> tuple[Position, Position]:
         now_us = self._services.clock.now_us()

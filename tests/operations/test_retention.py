@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from anyio import to_thread
@@ -612,3 +613,23 @@ async def test_a_run_that_is_broken_off_leaves_nothing_in_copies(
         with closing(open_reader(copy)) as connection:
             sql = "SELECT count(*) FROM coord_audit WHERE id <= ? AND input_summary IS NOT NULL"
             assert connection.execute(sql, (through,)).fetchone() == (0,)
+
+
+async def test_what_a_run_that_was_killed_left_in_copies_goes_with_the_next(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "COPY_EVERY", 1)
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 110)
+        await it.daemon.services.past.copies.take()
+        with monkeypatch.context() as killed:
+            killed.setattr(past.Copies, "age", lambda *_: anyio.lowlevel.checkpoint())
+            assert (await it.caller.call("retention.apply"))["freed_bytes"]
+        through = (await status(it))["through"]["tools"]
+        ((_, copy),) = it.daemon.services.past.copies.all()
+    async with served(paths, clock, KEYWORDS) as it:
+        await it.caught_up()
+        assert not (await it.caller.call("retention.apply"))["freed_bytes"]
+    with closing(open_reader(copy)) as connection:
+        sql = "SELECT count(*) FROM coord_audit WHERE id <= ? AND input_summary IS NOT NULL"
+        assert connection.execute(sql, (through,)).fetchone() == (0,)
