@@ -39,7 +39,7 @@ from omegad.coordination.events import (
 from omegad.daemon import VOCABULARY, Daemon, composition
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest, Model
+from omegad.embedding.catalogue import MINILM, FileRecord, Manifest, Model
 from omegad.knowledge.events import Side, ThesisEvidenced, ThesisStated
 from omegad.log import event_log, verifying
 from omegad.log.codec import tag_of
@@ -607,7 +607,7 @@ def put_model(models_dir: Path, embedder_id: str = EMBEDDER, model: Model = MINI
         query_prefix="",
         dimensions=DIMENSIONS,
         precision="int8",
-        builder_version=BUILDER_VERSION,
+        builder_version=catalogue.builder_version(model.format),
         files={catalogue.GRAPH: FileRecord("", 5)},
         source=model.source,
         format=model.format,

@@ -10,14 +10,18 @@ from typing import Literal
 
 import msgspec
 
+from omegad.embedding.passages import passages, short_passages
+
 Pooling = Literal["mean", "cls"]
 Format = Literal["safetensors", "e5s1"]
 """How a model is published: a BERT encoder's float32 weights, its tokenizer and its configuration; or an E5
 encoder in one file.
 """
 
-BUILDER_VERSION = 2
-"""Bumped when graphs or pooling change so that the same text gives another vector."""
+BUILDER_VERSION, E5_BUILDER_VERSION = 2, 3
+"""Bumped when graphs or pooling change so that the same text gives another vector, or when other passages are
+cut for a model; of E5 encoders the second.
+"""
 DIMENSIONS = 384
 VECTOR_BYTES = DIMENSIONS * 4  # little-endian float32
 PRECISION = "int8"
@@ -30,8 +34,10 @@ MANIFEST = "manifest.json"
 PUBLISHED = (CONFIG, TOKENIZER, WEIGHTS)
 """What a BERT model's publisher provides; the graph and the manifest are made here."""
 E5 = "e5-small-q4.bin"
-ENCODER, PIECES, MEAN = "encoder.safetensors", "pieces.bin", "mean.json"
-"""What is made of an E5 encoder's file, and the mean of its vectors, which is taken from each of them."""
+ENCODER, PIECES, MEAN, DIRECTIONS = "encoder.safetensors", "pieces.bin", "mean.json", "directions.json"
+"""What is made of an E5 encoder's file; the mean of its vectors, and the directions in which languages differ
+there, both of which are taken from each vector.
+"""
 
 
 class Wheel(msgspec.Struct, frozen=True, tag=True):
@@ -114,6 +120,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Whether texts of all languages that say the same have vectors that are alike."""
         return self.format == "e5s1"
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether an earlier version of omegad made it."""
+        return self.builder_version < builder_version(self.format)
+
+    def passages(self, content: str) -> tuple[str, ...]:
+        """Return the texts to embed for a memory of that content."""
+        return short_passages(content) if self.is_multilingual else passages(content)
+
 
 MINILM = Model(
     name="all-MiniLM-L6-v2",
@@ -163,6 +178,11 @@ USUAL = (MINILM, E5_SMALL)
 """What is installed unless a model is named."""
 
 
+def builder_version(form: Format) -> int:
+    """Return the version of what is made here of a model in that form."""
+    return E5_BUILDER_VERSION if form == "e5s1" else BUILDER_VERSION
+
+
 def folder_of(models_dir: Path, name: str) -> Path:
     """Say where the model of that name is, or would be."""
     return models_dir / name
@@ -194,7 +214,7 @@ def embedder_id(model: Model, files: dict[str, FileRecord]) -> str:
     """Name the function from text to vector: two installations share the id only if they agree on
     everything that shapes a vector.
     """
-    made_of = (E5, MEAN) if model.format == "e5s1" else (WEIGHTS, TOKENIZER, CONFIG)
+    made_of = (E5, MEAN, DIRECTIONS) if model.format == "e5s1" else (WEIGHTS, TOKENIZER, CONFIG)
     shape = (
         *(files[name].sha256 for name in made_of),
         model.tokens_max,
@@ -202,6 +222,6 @@ def embedder_id(model: Model, files: dict[str, FileRecord]) -> str:
         *((model.prefix,) if model.prefix else ()),
         model.pooling,
         PRECISION,
-        BUILDER_VERSION,
+        builder_version(model.format),
     )
     return hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:16]

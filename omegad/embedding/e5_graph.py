@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from omegad.embedding import bert_graph, safetensors, unigram
 from omegad.embedding.bert_graph import INT8_MAX, LEAST_NORMAL, SCALE, Config
-from omegad.embedding.catalogue import E5, ENCODER, GRAPH, MEAN, PIECES
+from omegad.embedding.catalogue import DIRECTIONS, E5, ENCODER, GRAPH, MEAN, PIECES
 from omegad.embedding.e5_file import E5File
 from omegad.embedding.safetensors import FLOAT32, INT8
 
@@ -49,7 +49,8 @@ def build(folder: Path) -> None:
     safetensors.write(folder / ENCODER, _tensors(published, config))
     bert_graph.write(config, folder / ENCODER, folder / GRAPH)
     unigram.write(published.pieces(), folder / PIECES)
-    (folder / MEAN).write_bytes(resources.files("omegad.embedding").joinpath(MEAN).read_bytes())
+    for name in (MEAN, DIRECTIONS):
+        (folder / name).write_bytes(resources.files("omegad.embedding").joinpath(name).read_bytes())
 
 
 def _tensors(published: E5File, config: Config) -> Tensors:

@@ -18,7 +18,7 @@ import structlog
 
 from omegad.embedding.breaker import Breaker
 from omegad.embedding.cache import VectorCache, canonical, text_hash
-from omegad.embedding.catalogue import BUILDER_VERSION, VECTOR_BYTES, Manifest, folder_of, installed
+from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.jobs import Job, JobQueue, Urgency
 from omegad.runtime import allocator
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
@@ -107,6 +107,10 @@ class Embedder:
         """Whether the model in use is the one for all languages."""
         manifest = self._find()
         return manifest is not None and manifest.is_multilingual
+
+    def passages(self, content: str) -> tuple[str, ...]:
+        """Return the texts that the model in use embeds for such a memory; raises `ModelMissing`."""
+        return self._require().passages(content)
 
     def status(self) -> EmbedderStatus:
         """Say how things stand, without waiting for anything."""
@@ -295,13 +299,13 @@ class Embedder:
         if self._manifest is None and self._monotonic() >= self._look_again_at:
             self._look_again_at = self._monotonic() + LOOK_AGAIN_S
             manifest = installed(self._models_dir, self._choice)
-            if manifest and (self._is_renewed or manifest.builder_version >= BUILDER_VERSION):
+            if manifest and (self._is_renewed or not manifest.is_outdated):
                 self._manifest = manifest
         return self._manifest
 
     def _renew(self) -> None:
         manifest = installed(self._models_dir, self._choice)
-        if manifest and manifest.builder_version < BUILDER_VERSION:
+        if manifest and manifest.is_outdated:
             from omegad.embedding.install import (  # noqa: PLC0415
                 renew,
             )

@@ -27,7 +27,6 @@ import msgspec
 from omegad.embedding import bert_graph
 from omegad.embedding.catalogue import (
     ALL,
-    BUILDER_VERSION,
     DIMENSIONS,
     MANIFEST,
     PRECISION,
@@ -38,6 +37,7 @@ from omegad.embedding.catalogue import (
     Model,
     Source,
     Wheel,
+    builder_version,
     embedder_id,
     folder_of,
     read_manifest,
@@ -100,7 +100,7 @@ def install(
             there = None if force else _whole(target)
             if (
                 there
-                and there.builder_version == BUILDER_VERSION
+                and there.builder_version == builder_version(model.format)
                 and (source is None or _holds_the_same(source, model, there))
             ):
                 progress(f"{model.name} is installed already", 1.0)
@@ -127,7 +127,7 @@ def renew(manifest: Manifest, models_dir: Path) -> None:
     """Make an installed model anew where an earlier version made it and its files are whole, without any
     network; raises as `install` does.
     """
-    if manifest.builder_version < BUILDER_VERSION and _whole(folder_of(models_dir, manifest.name)):
+    if manifest.is_outdated and _whole(folder_of(models_dir, manifest.name)):
         install(known(manifest.name), models_dir)
 
 
@@ -158,7 +158,7 @@ def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> 
         format=model.format,
         dimensions=DIMENSIONS,
         precision=PRECISION,
-        builder_version=BUILDER_VERSION,
+        builder_version=builder_version(model.format),
         files=files,
         source=source,
         verified=bool(model.sha256),

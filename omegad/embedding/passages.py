@@ -4,10 +4,19 @@ What is known about a memory (its day, project, tags) is left to full text: in f
 vectors together.
 """
 
+import re
+
 import msgspec
 
 PASSAGE_CHARACTERS = 1_200
 PASSAGES_MAX = 64  # of one memory; the words of the rest are still found by full text
+SHORT_CHARACTERS = 600
+SHORT_PASSAGES_MAX = 128
+SIGN_CHARACTERS = 3  # of an alphabet, that a sign of Chinese, Japanese or Korean says as much as
+
+_ENDS = ("\n\n", "\n", ". ", " ")
+_ENDS_OF_ALL = ("\n\n", "\n", "\u3002", "\u0964", "\u06d4", ". ", "? ", "! ", " ")
+_SIGNS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,15 +33,24 @@ def passages(content: str) -> tuple[str, ...]:
     """Return the texts to embed for a memory, in their order: cut at the last paragraph, line, sentence or
     word end that still fits, in this order of preference.
     """
+    return _cut(content, PASSAGE_CHARACTERS, _ENDS, PASSAGES_MAX)
+
+
+def short_passages(content: str) -> tuple[str, ...]:
+    """Return the same for the model for all languages: half as long, and shorter still in signs that say as
+    much as several letters. What a passage says beside the answer hides it where no word is shared.
+    """
+    signs = sum(map(len, _SIGNS.findall(content)))
+    whole = len(content) + (SIGN_CHARACTERS - 1) * signs
+    return _cut(content, SHORT_CHARACTERS * len(content) // (whole or 1), _ENDS_OF_ALL, SHORT_PASSAGES_MAX)
+
+
+def _cut(content: str, most: int, ends: tuple[str, ...], count: int) -> tuple[str, ...]:
     parts: list[str] = []
-    while len(content) > PASSAGE_CHARACTERS and len(parts) < PASSAGES_MAX:
-        window = content[:PASSAGE_CHARACTERS]
-        ends = (
-            found + len(mark)
-            for mark in ("\n\n", "\n", ". ", " ")
-            if (found := window.rfind(mark, PASSAGE_CHARACTERS // 2)) > 0
-        )
-        end = next(ends, PASSAGE_CHARACTERS)
+    while len(content) > most and len(parts) < count:
+        window = content[:most]
+        found = (place + len(mark) for mark in ends if (place := window.rfind(mark, most // 2)) > 0)
+        end = next(found, most)
         parts.append(content[:end])
         content = content[end:]
-    return (*parts, content)[:PASSAGES_MAX]
+    return (*parts, content)[:count]

@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from omegad.embedding.catalogue import E5, GRAPH, MEAN, PIECES, TOKENIZER, Manifest
+from omegad.embedding.catalogue import DIRECTIONS, E5, GRAPH, MEAN, PIECES, TOKENIZER, Manifest
 from omegad.embedding.e5_file import Q4, WORDS, E5File, unpacked
 from omegad.embedding.unigram import Unigram
 from omegad.embedding.wordpiece import WordPiece
@@ -35,10 +35,10 @@ class Session:
         self._pooling, self._prefix = manifest.pooling, manifest.prefix
         self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
         self._given: Callable[[str], dict[str, NDArray[np.generic]]]
-        self._mean: NDArray[np.float64] | None = None
+        self._shared: Shared | None = None
         if manifest.format == "e5s1":
             self._given = QuantisedWords(folder, manifest.tokens_max).given
-            self._mean = np.array(msgspec.json.decode((folder / MEAN).read_bytes(), type=list[float]))
+            self._shared = Shared(folder)
         else:
             encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
             self._given = lambda text: {"input_ids": np.array(encode(text), np.int64)}
@@ -65,16 +65,39 @@ class Session:
         not seen.
         """
         unit = self.uncentred(text)
-        return (unit if self._mean is None else _unit(unit - self._mean)).astype(np.dtype("<f4")).tobytes()
+        own = unit if self._shared is None else _unit(self._shared.taken_from(unit))
+        return own.astype(np.dtype("<f4")).tobytes()
 
     def uncentred(self, text: str) -> NDArray[np.float64]:
-        """Return the unit vector of *text* from which no mean is taken."""
+        """Return the unit vector of *text* from which nothing is taken."""
         given = self._given((self._prefix + text)[: self._characters_max])
         hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], given)[0])
         pooled = (
             hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
         )
         return _unit(pooled)
+
+
+class Shared:
+    """What vectors of the model for all languages have in common, whatever the texts say: the mean of all,
+    and what the texts of each language have beside it. Where that stays, what is in the question's language
+    is nearer than what answers.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read it; raises `msgspec.MsgspecError` or `ValueError` for damaged files. A model that an earlier
+        version made has the mean alone.
+        """
+        self._mean = np.array(msgspec.json.decode((folder / MEAN).read_bytes(), type=list[float]))
+        file = folder / DIRECTIONS
+        said = file.read_bytes() if file.exists() else b"[]"
+        directions = msgspec.json.decode(said, type=list[list[float]])
+        self._directions = np.array(directions).reshape(-1, len(self._mean))
+
+    def taken_from(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a vector without it; the directions are at right angles to each other, and of length 1."""
+        own = vector - self._mean
+        return np.asarray(own - (self._directions @ own) @ self._directions)
 
 
 class QuantisedWords:

@@ -13,7 +13,7 @@ import numpy as np
 
 from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
-from omegad.embedding.passages import Embedded, passages
+from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import RELATED_COSINE
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
@@ -160,8 +160,8 @@ class ServedIndex:
             (one for one in self.embedders if one.embedder_id == embedder_id), None
         ) or self.embedder_of(content)
         embed = embedder.embed_backlog if is_backlog else embedder.embed_store
-        texts = passages(content)
         try:
+            texts = embedder.passages(content)
             vectors = [await embed(text) for text in texts]
         except (ModelMissing, ModelFailed, Overloaded):
             return None

@@ -18,7 +18,6 @@ import structlog
 
 from omegad import index
 from omegad.embedding.embedder import Embedder, TextFailed
-from omegad.embedding.passages import passages
 from omegad.index.served import ServedIndex
 from omegad.log.decision import Decision, DecisionState, Outcome
 from omegad.log.event import NewEvent, RecordedEvent
@@ -404,7 +403,7 @@ class EmbeddingBacklog:
         made_by = next(one for one in self._near.embedders if one.embedder_id == memory.embedder_id)
         if problem := await self._compute(memory.content, made_by):
             return problem
-        for text in passages(memory.content):
+        for text in made_by.passages(memory.content):
             await made_by.keep(text)
         self._has_filled |= await self._views.driver.fill_at([memory.position]) > 0
         left = await self._read(
@@ -422,7 +421,7 @@ class EmbeddingBacklog:
         """Have the vectors of a content in the cache; return what is wrong with the content, None where
         nothing is.
         """
-        for text in passages(content):
+        for text in embedder.passages(content):
             try:
                 await embedder.embed_backlog(text)
             except TextFailed as error:

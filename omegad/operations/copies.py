@@ -10,7 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from omegad.embedding.cache import text_hash
-from omegad.embedding.passages import passages
+from omegad.embedding.passages import passages, short_passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
 from omegad.log.copies import ERASED, PHRASE_CUT_MIN, CopyFinder, is_short
@@ -115,7 +115,8 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
             if issubclass(one.kind, (MemoryEmbedded, *SAID)):
                 event = one.before.event
                 found.update(event.text_hashes if isinstance(event, MemoryEmbedded) else ())
-                found.update(text_hash(part) for text in _contents(event) for part in passages(text))
+                for text in _contents(event):
+                    found.update(map(text_hash, (*passages(text), *short_passages(text))))
         return found
 
     @property

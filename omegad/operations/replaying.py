@@ -22,7 +22,6 @@ from omegad.embedding import catalogue
 from omegad.embedding.cache import FileLookup, canonical, text_hash
 from omegad.embedding.catalogue import Manifest, folder_of
 from omegad.embedding.embedder import LoadedModel
-from omegad.embedding.passages import passages
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log import reading
@@ -95,6 +94,10 @@ class Wanted(NamedTuple):
     within_s: float = 600.0
 
 
+Passages = Callable[[str], tuple[str, ...]]
+"""Cuts a content into the texts to embed."""
+
+
 class Otherwise(NamedTuple):
     """What is to be otherwise: *without* these memories, with other weights, with the model of this name, or
     `none`; what is None stays as it was.
@@ -108,8 +111,8 @@ class Otherwise(NamedTuple):
 class EmbeddedAtOnce:
     """The projection of vectors, had every text also been embedded by one model when it was said."""
 
-    def __init__(self, vectors: Projection, embedder_id: str) -> None:
-        self._vectors = vectors
+    def __init__(self, vectors: Projection, embedder_id: str, passages: Passages) -> None:
+        self._vectors, self._passages = vectors, passages
         self._embedder_id = embedder_id
         self.NAME, self.VERSION, self.SCHEMA = vectors.NAME, vectors.VERSION, vectors.SCHEMA
         self.CANONICAL = vectors.CANONICAL
@@ -126,7 +129,7 @@ class EmbeddedAtOnce:
             embedded = MemoryEmbedded(
                 memory_id=event.memory_id,
                 embedder_id=self._embedder_id,
-                text_hashes=tuple(map(text_hash, passages(event.content))),
+                text_hashes=tuple(map(text_hash, self._passages(event.content))),
             )
             yield from self._vectors.project(msgspec.structs.replace(recorded, event=embedded))
 
@@ -154,6 +157,11 @@ class Models:
                 hint="`omegad model list` shows the models, `omegad model install NAME` installs one",
             )
         return there[name]
+
+    def passages(self, embedder_id: str) -> Passages | None:
+        """Return what cuts a content into the texts that a model embeds, None where the model is not here."""
+        manifest = self._manifests.get(embedder_id)
+        return manifest.passages if manifest else None
 
     def question(self, embedder_ids: str, text: str) -> Vectors | None:
         """Return the vectors of a question, None where a model fails on it."""
@@ -251,7 +259,8 @@ class Asking:
         rows = connection.execute(_DEFERRED).fetchall()
         for place, (row, chunk, digest, embedder_id, content) in enumerate(rows):
             tell(place, len(rows), "passages embedded")
-            for text in passages(content)[chunk : chunk + 1]:
+            cut = self._models.passages(embedder_id)
+            for text in cut(content)[chunk : chunk + 1] if cut is not None else ():
                 if text_hash(text) == digest and (vector := self._models.embed(embedder_id, text)):
                     connection.execute("UPDATE memory_vectors SET vector = ? WHERE id = ?", (vector, row))
         if rows:
@@ -282,7 +291,9 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
     if otherwise.embedder not in {None, "none"}:
         new = models.named(str(otherwise.embedder))
         place = next(place for place, one in enumerate(views) if one.NAME == "vectors")
-        views[place] = EmbeddedAtOnce(views[place], new)
+        cut = models.passages(new)
+        assert cut is not None
+        views[place] = EmbeddedAtOnce(views[place], new, cut)
     asking, found = Asking(home, models, views, otherwise), Replayed(in_no_answer={*otherwise.without})
     versions = {view.NAME: view.VERSION for view in views}
     with FileLookup(home.paths.embeddings, open_untouched) as cached:

@@ -64,6 +64,11 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     wanted: int
     is_phrase: bool
 
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether meaning is compared by the model for all languages first."""
+        return bool(self.vector and self.index and self.index.is_multilingual(self.vector))
+
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The memories that may answer: arrays of one length, in ascending order of `ids`.

@@ -1,45 +1,51 @@
 """Which part of a long content answers a question: the one that holds most of its words. Pure.
 
-Which words it holds tells that better than how near its vector is: of 303 questions about one sentence in a
-note of several paragraphs, the first 400 characters hold the answer of 18 %, what is chosen here that of 80 %
-with 250 characters, and no weight of the cosine adds to it.
+Which words it holds tells that better than how near its vector is: of 444 questions about one sentence in a
+note of one or three paragraphs, what is chosen here holds the answer of 86 % with 274 characters, and no
+weight of the cosine adds to it.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Collection
 
 from omegad.index.terms import stemmed
 from omegad.storage.readers import check
 
 LONG = 400  # characters, of which no part is shown for the whole
-CLAUSE_CHARACTERS = 300
+CLAUSE_CHARACTERS = 340
 READ_CHARACTERS = 12_000
 
 # Where a sentence or line ends
-_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\s*\n\s*")
+_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b])|(?<=[\u0964\u06d4\u061f])\s*|\s*\n\s*")
+_PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 def clause(content: str, words: Collection[str]) -> str | None:
     """Return what is to be shown of a content first, as it stands there: the sentences in a row that hold
-    most of some stems, and of these the longest within `CLAUSE_CHARACTERS`, the earliest. None where the
-    content is not long, or holds none of the stems.
+    most of some stems, by how rare they are in it, and of these the longest within `CLAUSE_CHARACTERS`, the
+    earliest. They are of one paragraph. None where the content is not long, or holds none of the stems.
     """
     if len(content) <= LONG:
         return None
     wanted = frozenset(words)
     sentences = _sentences(content[:READ_CHARACTERS])
     held = [wanted.intersection(stemmed(content[start:end])) for start, end in sentences]
-    best, found = (0, 0), (0, 0)
+    counts = Counter(word for words_ in held for word in words_)
+    rarity = {word: math.log1p(len(sentences) / count) for word, count in counts.items()}
+    best, found = (0.0, 0), (0, 0)
     for place, (start, _) in enumerate(sentences):
         if not held[place]:  # a row that begins with more has at least as much where that counts
             continue
         check()
-        having = set[str]()
-        for (_, end), more in zip(sentences[place:], held[place:], strict=True):
-            if end - start > CLAUSE_CHARACTERS:
+        having, before = set[str](), start
+        for (begin, end), more in zip(sentences[place:], held[place:], strict=True):
+            if end - start > CLAUSE_CHARACTERS or _PARAGRAPH.search(content, before, begin):
                 break
             having |= more
-            if (score := (len(having), end - start)) > best:
+            before = end
+            if (score := (round(sum(map(rarity.__getitem__, having)), 9), end - start)) > best:
                 best, found = score, (start, end)
     return content[slice(*found)] if best[0] else None
 

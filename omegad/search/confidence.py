@@ -9,8 +9,6 @@ that the question is about holds them.
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from omegad.search.candidates import Candidates, SearchRequest
 from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
 from omegad.search.model import RankingModel, multilingual, probability
@@ -22,8 +20,10 @@ UNRELATED = 0.1
 FEW = 100  # memories, among which it says little that a word is in none
 JUDGED = 3  # of the best results, for whether any of them answers
 PERIOD = SHOWN.index("period")
-AHEAD_LEAST = 0.1  # of a cosine, below which differences say little
-AS_MANY = 10  # candidates at right angles are taken to stand beside those there are, so that few say little
+# How cosines are spread that have nothing to do with a question, as long as few tell: as if so many more were
+# 0 in the mean, and so many more as far apart
+SPREAD, MIDDLE_AS_OF, SPREAD_AS_OF = 0.15, 3, 8
+BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
 
 
 def features(
@@ -48,15 +48,15 @@ def features(
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
-    if sought.vector and sought.index and places and sought.index.is_multilingual(sought.vector):
+    if places and sought.is_multilingual:
         return {
             "intercept": 1.0,
-            "log_cosine": _log_cosine(known, places),
-            "log_ahead": _log_ahead(known, places),
-            "lead": lead,
+            "ahead": _ahead(known, places),
+            "cosine": max(float(known.cosine[place]) for place in places),
+            "by_chance": min(by_chance, BY_CHANCE_MAX),
+            "few": 1 / max(1, memories),
             "lacks_names": lacks_names,
             "in_period": in_period,
-            "by_chance": by_chance,
         }
     found = {
         "intercept": 1.0,
@@ -87,27 +87,29 @@ def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
 
 def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> float:
     """Return the confidence below which nothing is answered, where such signs were found among so many."""
-    if "log_ahead" in found:
+    if "ahead" in found:
         return multilingual().floor
     return round(model.floor_of(memories), 6) if "log_cosine" in found else model.floor
 
 
-def _log_ahead(known: Candidates, places: Sequence[int]) -> float:
-    """Return the logarithm of how far the best is ahead of the middle of the candidates.
+def _ahead(known: Candidates, places: Sequence[int]) -> float:
+    """Return by how many standard deviations of the other candidates' cosines the best is ahead of them.
 
-    Words tell nothing across languages, and how high cosines are depends on the two: within one language
-    they are higher, whether the texts answer or not.
+    Words tell nothing across languages, and how high cosines are depends on the two, and on the texts.
     """
-    cosines = known.cosine[known.is_embedded]
-    middle = float(np.median(cosines)) * len(cosines) / (len(cosines) + AS_MANY)
-    best = max(float(known.cosine[place]) for place in places)
-    return math.log(AHEAD_LEAST + max(0.0, best - middle))
+    best = max(places, key=lambda place: float(known.cosine[place]))
+    is_other = known.is_embedded.copy()
+    is_other[best] = False
+    others = known.cosine[is_other]
+    middle = float(others.sum()) / (len(others) + MIDDLE_AS_OF)
+    apart = float(((others - middle) ** 2).sum()) + SPREAD_AS_OF * SPREAD**2
+    return (float(known.cosine[best]) - middle) / math.sqrt(apart / (len(others) + SPREAD_AS_OF))
 
 
 def confidence(found: dict[str, float], model: RankingModel) -> float:
     """Return the probability, 0 to 1; by words alone where none of the best has a vector, or the question
     has none.
     """
-    if "log_ahead" in found:
+    if "ahead" in found:
         return probability(multilingual().confidence, found)
     return probability(model.confidence if "log_cosine" in found else model.confidence_by_words, found)

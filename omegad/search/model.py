@@ -110,14 +110,20 @@ def fitted() -> RankingModel:
 
 
 class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a unit of each sign adds to the log-odds that the best results answer a question in another
-    language than English, the confidence below which nothing is answered, and in `provenance` what they were
-    fitted to.
+    """What is otherwise for a question in another language than English: `ranking` weighs some features
+    differently, `confidence` has for each sign what a unit of it adds to the log-odds that the best results
+    answer, `floor` is the confidence below which nothing is answered; `provenance` says what they were fitted
+    to.
     """
 
     provenance: str
+    ranking: Mapping[str, Weight]
     confidence: Mapping[str, float]
     floor: float
+
+    def weighing(self, model: RankingModel) -> RankingModel:
+        """Return a model that ranks what is found for such a question."""
+        return msgspec.structs.replace(model, ranking={**model.ranking, **self.ranking})
 
 
 @cache

@@ -23,7 +23,7 @@ from omegad.search.candidates import Candidates, SearchRequest, by_words, gather
 from omegad.search.clauses import clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
 from omegad.search.folding import Saying
-from omegad.search.model import RankingModel, fitted
+from omegad.search.model import RankingModel, fitted, multilingual
 from omegad.search.question import Question, understood
 from omegad.search.ranking import Ranked, Statements
 from omegad.storage.driver import Connection
@@ -283,6 +283,8 @@ def looked_at(
 
 def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:
     """Return the shortlist best first."""
+    if seen.sought.is_multilingual:
+        model = multilingual().weighing(model)
     covered = float(seen.features[:, COVERAGE].max(initial=0.0))
     weighed = model.contributions(seen.features, FEATURES, seen.length, covered)
     best = ranking.ranked(seen.rows, weighed, FEATURES)

@@ -11,7 +11,7 @@ time to live as each home sets it.
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -93,6 +93,8 @@ class Model(msgspec.Struct, frozen=True):
     embedder_id: str
     query_prefix: str
     session: LoadedModel
+    passages: Callable[[str], tuple[str, ...]] = passages
+    """What cuts a content into the texts that it embeds."""
 
 
 def model_of(models_dir: Path, choice: str) -> Model | None:
@@ -103,7 +105,7 @@ def model_of(models_dir: Path, choice: str) -> Model | None:
     from omegad.embedding.session import Session  # noqa: PLC0415  dear
 
     session = Session(catalogue.folder_of(models_dir, manifest.name), manifest)
-    return Model(manifest.embedder_id, manifest.query_prefix, session)
+    return Model(manifest.embedder_id, manifest.query_prefix, session, manifest.passages)
 
 
 class Reader:
@@ -372,7 +374,7 @@ def _embedded(model: Model, contents: Mapping[int, str]) -> list[Passage]:
     return [
         Passage(number, nth, text_hash(text), model.session.embed(canonical(text)))
         for number, content in contents.items()
-        for nth, text in enumerate(passages(content))
+        for nth, text in enumerate(model.passages(content))
     ]
 
 

@@ -300,7 +300,7 @@ async def test_lost_vectors_of_passages_that_a_text_is_not_cut_into_any_more_are
         await all_embedded(it, 1)
     for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
         path.unlink()
-    monkeypatch.setattr("omegad.memory.embedding.passages", str.split)
+    monkeypatch.setattr("omegad.embedding.catalogue.passages", str.split)
     async with served(paths, clock) as it:
         await until(lambda: it.daemon.backlog.trouble is not None)
         assert (it.daemon.backlog.trouble or "").endswith(

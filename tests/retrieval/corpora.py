@@ -21,7 +21,7 @@ import msgspec
 
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
-from omegad.embedding.passages import passages
+from omegad.embedding.passages import passages, short_passages
 from omegad.embedding.session import Session
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
@@ -315,7 +315,7 @@ class Library:
     def __init__(self, corpora: Sequence[Corpus], embed: Embed, *, is_multilingual: bool = False) -> None:
         """Store all memories in order, a minute apart; by one model, which may be that for all languages."""
         self.corpora = corpora
-        self._embed = embed
+        self._embed, self._passages = embed, short_passages if is_multilingual else passages
         self._views: defaultdict[str, Shown] = defaultdict(Shown)
         self._indexs: defaultdict[str, VectorIndexes] = defaultdict(
             lambda: VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=is_multilingual))
@@ -324,7 +324,11 @@ class Library:
         self._minutes = count()
         self._tag_rules = tagging.load()
         for corpus in corpora:
-            self._put(corpus.name, corpus.memories)
+            self.put(corpus)
+
+    def put(self, corpus: Corpus) -> None:
+        """Store the memories of a corpus in a home of its own."""
+        self._put(corpus.name, corpus.memories)
 
     def ask(
         self, corpus: Corpus, question: Question, model: RankingModel, project: str | None = None
@@ -403,6 +407,6 @@ class Library:
                 occurred_at=START_US + next(self._minutes) * MINUTE_US,
             )
             self._rows[project][memory.key] = row
-            texts = passages(content)
+            texts = self._passages(content)
             views.vectors |= {text_hash(text): self._embed(text) for text in texts}
             views.show(embedded(memory_id, *texts), project=project)

@@ -1,18 +1,18 @@
-"""`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit how sure an answer is where
-the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a folder.
+"""`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit what ranks, and how sure an
+answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a folder.
 
-Questions in each language are asked of paragraphs in English and in their own, by the model for all languages: of
-those that answer, and of others, in whole projects and in stores of a few. Printed is, for each language, which share
-of either is not answered; `--write` puts the weights in force.
+Homes of 1 to a few hundred memories in several languages, each a sentence, a paragraph or several, are asked in the
+language of a memory, in others, and what none of them answers. It is fitted to some of the articles, and printed is
+how it does on the others, by language; `--write` puts the weights in force.
 """
 
 import argparse
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -26,85 +26,198 @@ from omegad.embedding.catalogue import E5_SMALL
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import model as models
-from omegad.search.model import Multilingual, fitted
-from tests.retrieval.corpora import FEW, Corpus, Library, Memory, Question, embedder
+from omegad.search.features import FEATURES
+from omegad.search.model import Array, Multilingual, Weight, fitted
+from tests.retrieval.corpora import Corpus, Library, Memory, Question, embedder
 
 TARGET = Path(models.__file__).with_name("multilingual.json")
-LANGUAGES = ("ar", "de", "es", "hi", "ru", "tr", "vi", "zh")
-SIGNS = ("intercept", "log_cosine", "log_ahead", "lead", "by_chance", "lacks_names")
-PROJECTS, PARAGRAPHS = 3, 24
-SMALL = 9  # questions that stores of each size in `FEW` are asked, of each kind of texts
-RIDGE = 1e-4
-ANSWERED = 0.975  # share of what is answered in whole projects whose confidence is above the floor
+LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh")
+FITTED = 28  # articles of 48 that are fitted to
+SIZES = {1: 24, 3: 16, 5: 16, 10: 12, 20: 10, 40: 6, 400: 2}
+"""Of how many memories the homes are, and how many of them."""
+ASKED_MAX = 60  # memories of a home that are asked for
+ENGLISH, SAME_ARTICLE = (
+    0.25,
+    0.3,
+)  # of the memories, and of the homes: whose memories are of half as many matters
+SENTENCE, PARAGRAPH, SEVERAL = 0.5, 0.3, 0.2
+TOGETHER = 3  # paragraphs of an article in one memory, of which the middle one is asked about
+SIGNS = ("intercept", "ahead", "cosine", "by_chance", "few", "lacks_names")
+RANKED = ("meaning", "words", "rare_words", "coverage", "beginning", "in_a_row")
+UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
+RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
+ANSWERED = 0.96  # share of what is answered whose confidence is above the floor
 IN_PERIOD = 0.7  # as in English: no question in another language names a time that is understood
+_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
 
 
-class Signs(NamedTuple):
-    """What was found for a question in a language, of a store of *size* memories, 0 for a whole project, and
-    whether one of the best results answers.
+class Part(NamedTuple):
+    """A paragraph, and the first, the middle and the last question that it answers, with where the answers
+    begin.
     """
 
-    language: str
+    text: str
+    asked: list[tuple[str, int]]
+
+    def sentence(self, number: int) -> str:
+        """Return the sentence that answers a question."""
+        start = 0
+        for end in [match.end() for match in _END.finditer(self.text)] + [len(self.text)]:
+            if self.asked[number][1] < end:
+                return self.text[start:end].strip()
+            start = end
+        return self.text
+
+
+Articles = dict[str, list[list[Part]]]
+
+
+class Found(NamedTuple):
+    """What was found for a question: its signs, whether one of the best results answers, and what each
+    candidate shows, with the place of the one that answers, None where none does.
+    """
+
+    kind: str
     size: int
-    found: dict[str, float]
+    signs: dict[str, float]
     answers: bool
+    features: Array
+    place: int | None
+    is_first: bool
+
+    @property
+    def language(self) -> str:
+        """The question's."""
+        return self.kind.split()[0]
 
 
-def paragraphs(folder: Path, asked_in: str, written_in: str) -> Iterator[Corpus]:
-    """Yield paragraphs in one language, a few dozen a project, and the questions about them in another."""
-    texts, questions = (
+def read(folder: Path, language: str) -> list[list[Part]]:
+    """Return the paragraphs of each article in a language."""
+    data = json.loads((folder / f"xquad.{language}.json").read_text(encoding="utf-8"))["data"]
+    return [
         [
-            part
-            for article in json.loads((folder / f"xquad.{code}.json").read_text(encoding="utf-8"))["data"]
-            for part in article["paragraphs"]
+            Part(
+                one["context"],
+                [
+                    (qa["question"], qa["answers"][0]["answer_start"])
+                    for qa in (one["qas"][0], one["qas"][len(one["qas"]) // 2], one["qas"][-1])
+                ],
+            )
+            for one in article["paragraphs"]
         ]
-        for code in (written_in, asked_in)
-    )
-    for number in range(PROJECTS):
-        places = range(number, PROJECTS * PARAGRAPHS, PROJECTS)
-        yield Corpus(
-            domain=asked_in,
-            name=f"{asked_in}-{written_in}-{number}",
-            memories=[Memory(key=str(place), content=texts[place]["context"]) for place in places],
-            questions=[
+        for article in data
+    ]
+
+
+def home(name: str, articles: Articles, among: Sequence[int], size: int, chance: random.Random) -> Corpus:
+    """Return a home of so many memories of some articles, as far as there are so many, and what it is asked."""
+    others = [language for language in articles if language != "en"]
+    spoken = chance.sample(others, chance.choice((1, 2, 3, 5)))
+    matters = max(1, size // (2 if chance.random() < SAME_ARTICLE else 1))
+    chosen = chance.sample(among, min(len(among) - 3, matters))
+    memories, questions = list[Memory](), list[Question]()
+    left = {article: [(place, number) for place in range(5) for number in range(3)] for article in chosen}
+    for key in map(str, range(size)):
+        article = chosen[int(key) % len(chosen)]
+        if not left[article]:
+            continue
+        language = "en" if chance.random() < ENGLISH else chance.choice(spoken)
+        form = chance.choices(("sentence", "paragraph", "several"), (SENTENCE, PARAGRAPH, SEVERAL))[0]
+        place, number = chance.choice(left[article])
+        taken = {(place, number)}
+        if form != "sentence":
+            taken = {(place, one) for one in range(3)}
+        if form == "several" and len(left[article]) == 5 * 3:
+            place, taken = 1, {(one, other) for one in range(TOGETHER) for other in range(3)}
+        elif not taken.issubset(left[article]):
+            form, taken = "sentence", {(place, number)}
+        left[article] = [one for one in left[article] if one not in taken]
+        parts = articles[language][article]
+        text = parts[place].sentence(number) if form == "sentence" else parts[place].text
+        if len(taken) > 3:
+            text = "\n\n".join(part.text for part in parts[:TOGETHER])
+        memories.append(Memory(key=key, content=text))
+        if len(questions) >= 2 * ASKED_MAX:
+            continue
+        foreign = chance.choice([one for one in others if one != language])
+        for asked_in in (language, foreign) if language != "en" else (foreign,):
+            how = "own" if asked_in == language else "long" if len(taken) > 3 else "other"
+            questions.append(
                 Question(
-                    text=questions[place]["qas"][0]["question"], kind=asked_in, gold=frozenset([str(place)])
+                    text=articles[asked_in][article][place].asked[number][0],
+                    kind=f"{asked_in} {how}",
+                    gold=frozenset([key]),
                 )
-                for place in places
-            ],
-        )
+            )
+    for _ in range(min(ASKED_MAX, size // 2 + 2)):
+        asked_in, part = chance.choice(spoken), chance.randrange(5)
+        article = chance.choice([one for one in among if one not in chosen])
+        text = chance.choice(articles[asked_in][article][part].asked)[0]
+        questions.append(Question(text=text, kind=f"{asked_in} none", gold=frozenset()))
+    return Corpus(domain=str(size), name=name, memories=memories, questions=questions)
 
 
-def found(library: Library, corpora: Sequence[Corpus]) -> Iterator[Signs]:
-    """Yield what is found for the questions of some corpora of one kind, in their own and in each other's."""
-    model, chance = fitted(), random.Random(1)  # noqa: S311  a sample, not a secret
-    for number, corpus in enumerate(corpora):
-        strange = [
-            msgspec.structs.replace(question, gold=frozenset()) for question in corpora[number - 1].questions
-        ]
-        asked = [(0, library.ask(corpus, question, model)) for question in (*corpus.questions, *strange)]
-        for size, is_answerable in product(FEW, (True, False)):
-            some = chance.sample(corpus.questions if is_answerable else strange, SMALL // PROJECTS)
-            asked += [
-                (size, library.few(corpus, one, model, size, chance, is_answerable=is_answerable))
-                for one in some
-            ]
-        for size, one in asked:
-            best = library.rank(one, model)[: confidence.JUDGED]
-            yield Signs(corpus.domain, size, library.signs(one, model), not one.gold.isdisjoint(best))
+def found(articles: Articles, among: Sequence[int], library: Library, seed: int) -> Iterator[Found]:
+    """Yield what is found for the questions of homes of all sizes."""
+    chance, model = random.Random(seed), fitted()  # noqa: S311  a sample, not a secret
+    for size, count in SIZES.items():
+        for number in range(count):
+            corpus = home(f"{seed} {size} {number}", articles, among, size, chance)
+            library.put(corpus)
+            for question in corpus.questions:
+                asked = library.ask(corpus, question, model)
+                ranked = library.rank(asked, model)
+                gold = next(iter(asked.gold & {*asked.seen.rows}), None)
+                yield Found(
+                    question.kind,
+                    size,
+                    library.signs(asked, model),
+                    not asked.gold.isdisjoint(ranked[: confidence.JUDGED]),
+                    asked.seen.features,
+                    None if gold is None else asked.seen.rows.index(gold),
+                    ranked[:1] == [gold],
+                )
 
 
-def logistic(signs: Sequence[Signs]) -> dict[str, float]:
-    """Return what a unit of each sign adds to the log-odds; each language and size of a store weighs the same,
-    and what answers as much as what does not.
+def ranking(seen: Sequence[Found]) -> dict[str, Weight]:
+    """Return what a unit of some features adds to the log-odds of being what answers; each language, and way
+    of asking, weighs the same.
     """
-    table = np.array([[one.found[name] for name in SIGNS] for one in signs])
-    answers = np.array([one.answers for one in signs], np.float64)
-    counts = Counter((one.language, one.size, one.answers) for one in signs)
-    weight = np.array([1 / counts[one.language, one.size, one.answers] for one in signs])
+    places, english = [FEATURES.index(name) for name in RANKED], fitted().ranking
+    usual = np.array([(english[name].short + english[name].long) / 2 for name in RANKED])
+    tables = [(one.features[:, places], one.place) for one in seen if one.place is not None]
+    counts = Counter(one.kind for one in seen if one.place is not None)
+    weights = [1 / counts[one.kind] / len(counts) for one in seen if one.place is not None]
+
+    def loss(by: Array) -> tuple[float, Array]:
+        off = by - usual
+        missed, slope = TO_ENGLISH * float(off @ off), 2 * TO_ENGLISH * off
+        for (table, place), weight in zip(tables, weights, strict=True):
+            odds = table @ by
+            shares = np.exp(odds - odds.max())
+            shares /= shares.sum()
+            missed -= weight * float(np.log(shares[place] + 1e-12))
+            slope = slope + weight * (shares @ table - table[place])
+        return missed, slope
+
+    by = [*minimize(loss, usual, jac=True, method="L-BFGS-B").x.round(2).tolist(), 0.0]
+    return {
+        name: Weight(short=one, long=one, least=0.0, most=1.0)
+        for name, one in zip((*RANKED, UNRANKED), by, strict=True)
+    }
+
+
+def logistic(seen: Sequence[Found]) -> dict[str, float]:
+    """Return what a unit of each sign adds to the log-odds; each size of a home weighs the same, and what
+    answers as much as what does not.
+    """
+    table = np.array([[one.signs[name] for name in SIGNS] for one in seen])
+    answers = np.array([one.answers for one in seen], np.float64)
+    counts = Counter((one.size, one.answers) for one in seen)
+    weight = np.array([1 / counts[one.size, one.answers] for one in seen])
     weight /= weight.sum()
 
-    def loss(weights: np.typing.NDArray[np.float64]) -> tuple[float, np.typing.NDArray[np.float64]]:
+    def loss(weights: Array) -> tuple[float, Array]:
         sure = expit(table @ weights)
         missed = -float(weight @ (answers * np.log(sure + 1e-12) + (1 - answers) * np.log(1 - sure + 1e-12)))
         return missed + RIDGE * float(weights @ weights), table.T @ (
@@ -113,6 +226,36 @@ def logistic(signs: Sequence[Signs]) -> dict[str, float]:
 
     weights = minimize(loss, np.zeros(len(SIGNS)), jac=True, method="L-BFGS-B").x.round(3).tolist()
     return dict(zip(SIGNS, weights, strict=True)) | {"in_period": IN_PERIOD}
+
+
+def told(name: str, seen: Sequence[Found], sure: Sequence[float], floor: float) -> str:
+    """Return how it does on some questions, in percent."""
+    both = list(zip(seen, sure, strict=True))
+
+    def share(what: Iterator[bool]) -> str:
+        values = [*what]
+        return f"{100 * fmean(values):.1f}" if values else "-"
+
+    first = [
+        f"{how} {share(one.is_first for one in seen if one.kind.endswith(how))}"
+        for how in ("own", "other", "long")
+    ]
+    return (
+        f"{name}: first {', '.join(first)}; not answered of what has an answer"
+        f" {share(p < floor for one, p in both if not one.kind.endswith('none'))}, asked in its own language"
+        f" {share(p < floor for one, p in both if one.kind.endswith('own'))}, of others"
+        f" {share(p < floor for one, p in both if one.kind.endswith('none'))}; others above .8"
+        f" {share(p > 0.8 for one, p in both if one.kind.endswith('none'))} ({len(both)})\n"
+    )
+
+
+def groups(seen: Sequence[Found]) -> Iterator[tuple[str, Sequence[Found]]]:
+    """Yield all, then by language, then by how many memories there are, each with its name."""
+    yield "all", seen
+    for language in sorted({one.language for one in seen}):
+        yield language, [one for one in seen if one.language == language]
+    for size in SIZES:
+        yield f"homes of {size}", [one for one in seen if one.size == size]
 
 
 def main() -> int:
@@ -130,39 +273,33 @@ def main() -> int:
     except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    signs: list[Signs] = []
-    for language in LANGUAGES:
-        for written_in in ("en", language):
-            corpora = list(paragraphs(options.folder, language, written_in))
-            signs += found(Library(corpora, embed, is_multilingual=True), corpora)
-        save()
-    own = [one for one in signs if one.language not in options.aside]
-    weights = logistic(own)
-    sure = [(one, models.probability(weights, one.found)) for one in signs]
-    whole = [p for one, p in sure if one.language not in options.aside and one.answers and not one.size]
-    floor = float(np.quantile(whole, 1 - ANSWERED))
-    for language, is_small in product(LANGUAGES, (False, True)):
-        shares = [
-            100
-            * fmean(
-                p < floor
-                for one, p in sure
-                if (one.language, one.size > 0, one.answers) == (language, is_small, answers)
-            )
-            for answers in (True, False)
-        ]
-        sys.stdout.write(
-            f"{language}, {'small' if is_small else 'whole'}: not answered of what has an answer"
-            f" {shares[0]:.1f} %, of others {shares[1]:.1f} %\n"
+    library = Library((), embed, is_multilingual=True)
+    every = {language: read(options.folder, language) for language in LANGUAGES}
+    own = {language: parts for language, parts in every.items() if language not in options.aside}
+    known = list(found(own, range(FITTED), library, 1))
+    others = list(found(every, range(FITTED, len(every["en"])), library, 2))
+    save()
+    weights, by = logistic(known), ranking(known)
+    floor = float(
+        np.quantile(
+            [models.probability(weights, one.signs) for one in known if not one.kind.endswith("none")],
+            1 - ANSWERED,
         )
-    sys.stdout.write(f"floor {floor:.3f}, {weights}\n")
+    )
+    for title, seen in (("fitted to", known), ("articles aside", others)):
+        for name, some in groups(seen):
+            sure = [models.probability(weights, one.signs) for one in some]
+            sys.stdout.write(told(f"{title}, {name}", some, sure, floor))
+    sys.stdout.write(f"floor {floor:.3f}, {weights}, {by}\n")
     if options.write:
-        told = Multilingual(
-            provenance=f"python -m tests.retrieval.fit_languages; XQuAD in {', '.join(sorted({one.language for one in own}))}",
+        languages = ", ".join(sorted({one.language for one in known}))
+        fit = Multilingual(
+            provenance=f"python -m tests.retrieval.fit_languages; {FITTED} articles of XQuAD in {languages}",
+            ranking=by,
             confidence=weights,
             floor=round(floor, 3),
         )
-        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
+        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(fit), indent=2) + b"\n")
     return 0
 
 

@@ -1,5 +1,7 @@
-"""Makes `omegad/embedding/mean.json`, the mean of what the multilingual model makes of sentences of many
-languages: `python -m tests.retrieval.mean Django-5.2-py3-none-any.whl`.
+"""Makes what the vectors of the multilingual model have in common, whatever the texts say:
+`python -m tests.retrieval.mean Django-5.2-py3-none-any.whl` writes `omegad/embedding/mean.json`, the mean of
+sentences of many languages, and `directions.json`, in which directions the same sentences differ by their
+language.
 
 The sentences are those that Django (BSD-3-Clause) says in as many languages; `pip download --no-deps
 django==5.2` gets the wheel. Each language counts the same.
@@ -11,12 +13,13 @@ import json
 import re
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from omegad.embedding.catalogue import E5_SMALL, MEAN, Manifest, folder_of, read_manifest
+from omegad.embedding.catalogue import DIRECTIONS, E5_SMALL, MEAN, Manifest, folder_of, read_manifest
 from omegad.embedding.session import Session
 from omegad.runtime.config import find_paths
 
@@ -27,6 +30,9 @@ LANGUAGES = (
 CATALOGUES = ("conf", "contrib/admin", "contrib/auth")
 CHARACTERS = (15, 200)  # of an English sentence that is taken
 SENTENCES = 60  # of a language
+COMMON = 120  # sentences that most of the languages have
+IN_MOST = 24  # of the languages
+KEPT = 20  # of as many directions as there are languages; from 16 to all but one do equally well
 PLACES = 5
 HOLE = re.compile(
     r"%\(\w+\)[sd]|%[sd]|\{\w*\}|\N{LEFT DOUBLE QUOTATION MARK}|\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -66,6 +72,28 @@ def mean(session: Session, wheel: zipfile.ZipFile) -> npt.NDArray[np.float64]:
     return np.asarray(np.mean(means, axis=0))
 
 
+def directions(session: Session, wheel: zipfile.ZipFile) -> npt.NDArray[np.float64]:
+    """Return the directions in which sentences that say the same differ by their language, by how much the
+    languages differ in each, most first: shape (`KEPT`, 384), at right angles and of length 1.
+    """
+    said = {language: sentences(wheel, language) for language in LANGUAGES}
+    counts = Counter(one for known in said.values() for one, other in known.items() if other != one)
+    common = sorted(one for one, count in counts.items() if count >= IN_MOST)
+    common = common[:: max(1, len(common) // COMMON)][:COMMON]
+    said["en"] = dict(zip(common, common, strict=True))
+    vectors = [
+        {
+            one: session.uncentred(known[one])
+            for one in common
+            if language == "en" or known.get(one, one) != one
+        }
+        for language, known in said.items()
+    ]
+    middle = {one: np.mean([known[one] for known in vectors if one in known], axis=0) for one in common}
+    apart = [np.mean([vector - middle[one] for one, vector in known.items()], axis=0) for known in vectors]
+    return np.asarray(np.linalg.svd(np.array(apart), full_matrices=False)[2][:KEPT])
+
+
 def installed() -> tuple[Path, Manifest]:
     """Return the installed model and its folder."""
     folder = folder_of(find_paths().models, E5_SMALL.name)
@@ -77,6 +105,7 @@ def installed() -> tuple[Path, Manifest]:
 
 if __name__ == "__main__":
     with zipfile.ZipFile(sys.argv[1]) as archive:
-        numbers = mean(Session(*installed()), archive).round(PLACES).tolist()
-    target = Path(__file__).parents[2] / "omegad" / "embedding" / MEAN
-    target.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
+        session = Session(*installed())
+        for name, numbers in ((MEAN, mean(session, archive)), (DIRECTIONS, directions(session, archive))):
+            target = Path(__file__).parents[2] / "omegad" / "embedding" / name
+            target.write_text(json.dumps(numbers.round(PLACES).tolist()) + "\n", encoding="utf-8")

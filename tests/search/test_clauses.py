@@ -31,6 +31,16 @@ def test_what_stands_in_two_sentences_is_chosen_with_both() -> None:
     assert "The export was slow. It timed out." in (chosen(content) or "")
 
 
+def test_what_few_sentences_hold_tells_more_than_what_many_do() -> None:
+    content = f"{'The export ran at night, as an export does. ' * 8}{OTHER * 5}It times out. {OTHER * 5}"
+    assert "It times out." in (chosen(content, "does the export time out at night?") or "")
+
+
+def test_a_clause_is_of_one_paragraph() -> None:
+    content = f"{OTHER * 5}The export ran.\n\nIt timed out.\n \n{OTHER * 5}\n- export\n- timed out\n\n{OTHER}"
+    assert (chosen(content) or "").endswith("- export\n- timed out")
+
+
 @pytest.mark.parametrize(
     "content",
     [
