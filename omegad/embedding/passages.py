@@ -16,7 +16,7 @@ SIGN_CHARACTERS = 3  # of an alphabet, that a sign of Chinese, Japanese or Korea
 
 _ENDS = ("\n\n", "\n", ". ", " ")
 _ENDS_OF_ALL = ("\n\n", "\n", "\u3002", "\u0964", "\u06d4", ". ", "? ", "! ", " ")
-_SIGNS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_SIGNS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection
+from itertools import pairwise
 
 from omegad.index.terms import stemmed
 from omegad.storage.readers import check
@@ -18,7 +19,7 @@ CLAUSE_CHARACTERS = 340
 READ_CHARACTERS = 12_000
 
 # Where a sentence or line ends
-_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b])|(?<=[\u0964\u06d4\u061f])\s*|\s*\n\s*")
+_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
@@ -32,21 +33,23 @@ def clause(content: str, words: Collection[str]) -> str | None:
     wanted = frozenset(words)
     sentences = _sentences(content[:READ_CHARACTERS])
     held = [wanted.intersection(stemmed(content[start:end])) for start, end in sentences]
-    counts = Counter(word for words_ in held for word in words_)
+    counts = Counter(word for some in held for word in some)
     rarity = {word: math.log1p(len(sentences) / count) for word, count in counts.items()}
+    begins = {begin for (_, end), (begin, _) in pairwise(sentences) if _PARAGRAPH.search(content, end, begin)}
     best, found = (0.0, 0), (0, 0)
     for place, (start, _) in enumerate(sentences):
         if not held[place]:  # a row that begins with more has at least as much where that counts
             continue
         check()
-        having, before = set[str](), start
+        having, told = set[str](), 0.0
         for (begin, end), more in zip(sentences[place:], held[place:], strict=True):
-            if end - start > CLAUSE_CHARACTERS or _PARAGRAPH.search(content, before, begin):
+            if end - start > CLAUSE_CHARACTERS or (begin in begins and begin > start):
                 break
-            having |= more
-            before = end
-            if (score := (round(sum(map(rarity.__getitem__, having)), 9), end - start)) > best:
-                best, found = score, (start, end)
+            if new := more - having:
+                having |= new
+                told = round(told + sum(rarity[word] for word in new), 9)
+            if (told, end - start) > best:
+                best, found = (told, end - start), (start, end)
     return content[slice(*found)] if best[0] else None
 
 
