@@ -152,3 +152,20 @@ def test_what_is_faintly_alike_may_well_be_the_answer_where_it_is_all_there_is_a
     put_deploys(views)
     assert faint > least > unlike
     assert views.matches("which database did we choose?").confidence < faint / 3
+
+
+def test_by_the_model_for_all_languages_an_answer_must_stand_out_from_what_is_as_near_as_all(
+    views: Searched,
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    for number in range(40):
+        views.put(f"m{number}", f"läuft z{number} y{number} x{number} w{number}")
+    question = "wann läuft der nächtliche Export fertig"
+    silent = views.matches(question)
+    views.show(stored("other", "La exportación termina a las tres"), project="p")
+    views.embed("other", "der nächtliche Export fertig um drei")  # as the model sees what it says
+    answered = views.matches(question)
+    assert silent.results == []
+    assert answered.results[0].memory_id == "other"
+    assert answered.confidence > 0.9 > 5 * silent.confidence
