@@ -19,7 +19,8 @@ from omegad.storage.driver import Connection
 UNRELATED = 0.1
 FEW = 100  # memories, among which it says little that a word is in none
 JUDGED = 3  # of the best results, for whether any of them answers
-PERIOD = SHOWN.index("period")
+PERIOD, COVERED = SHOWN.index("period"), SHOWN.index("coverage")
+WHOLE = 0.999  # of the question's words, but for how numbers are rounded
 # How cosines are spread that have nothing to do with a question, as long as few tell: as if so many more were
 # 0 in the mean, and so many more as far apart
 SPREAD, MIDDLE_AS_OF, SPREAD_AS_OF = 0.15, 3, 8
@@ -56,6 +57,8 @@ def features(
             "by_chance": min(by_chance, BY_CHANCE_MAX),
             "few": 1 / max(1, memories),
             "lacks_names": lacks_names,
+            # What is looked up by a name or a word, and stands there as it is asked for.
+            "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
             "in_period": in_period,
         }
     found = {
@@ -90,6 +93,10 @@ def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> flo
     if "ahead" in found:
         return multilingual().floor
     return round(model.floor_of(memories), 6) if "log_cosine" in found else model.floor
+
+
+def _holds_all(one: MemoryFeatures) -> bool:
+    return bool(one.features[IDENTIFIERS] >= 1 or one.features[COVERED] >= WHOLE)
 
 
 def _ahead(known: Candidates, places: Sequence[int]) -> float:
