@@ -67,6 +67,8 @@ OUTSIDE: dict[str, set[str]] = {
     # judges it. What has no row may import every declared dependency.
     "projections": PURE | {"msgspec"},
     "omegad.runtime": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.runtime.sealed_notes": {"cryptography"},
+    "omegad.runtime.secret_places": STDLIB | {"keyring"},
     "omegad.runtime.times": PURE | {"msgspec"},
     "omegad.text": PURE | {"msgspec"},
     "omegad.text.ingestion": STDLIB | {"msgspec"},  # reads its rules from files

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,11 @@ import msgspec
 import structlog
 
 from omegad.agents.hooks import DispatchHook
+from omegad.runtime import sealed_notes
 from omegad.runtime.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.runtime.json_text import flattened, mended
 from omegad.runtime.private import without_private
-from omegad.storage import own_files
+from omegad.storage import own_files, sealing
 from omegad.storage.searching import holding
 
 LOOK_EVERY_S = 1.0
@@ -34,6 +35,7 @@ MANY = 100
 """From so many on, it is said how far they are taken in."""
 SAY_EVERY_S = 5.0
 PART = re.compile(r"\.\d{20}-[0-9a-f]{32}\.json")
+NOTE = re.compile(r"\d{20}-[0-9a-f]{32}\.json")
 PART_S = 60.0
 """A file that is older and not whole yet is of a hook that was killed."""
 ASIDE = "unreadable"
@@ -145,8 +147,10 @@ class Spool:
     def remove_aside(self, pieces: Sequence[bytes]) -> None:
         """Remove what was set aside and has one of *pieces* in it, or cannot be read."""
         aside = self._folder / ASIDE
-        for path in holding(aside.iterdir(), pieces) if own_files.is_own(aside) else ():
-            path.unlink()
+        if not own_files.is_own(aside):
+            return
+        for path in (*holding(aside.iterdir(), pieces), *_sealed_holding(aside, pieces)):
+            path.unlink(missing_ok=True)
 
     def _names(self) -> list[str]:
         """Return the files that are whole, in the order in which they happened, which their names begin
@@ -227,7 +231,22 @@ def _bytes_of(path: Path) -> bytes:
     there = path.lstat()
     if not stat.S_ISREG(there.st_mode) or there.st_size > FILE_BYTES_MAX:
         raise Invalid("it is no file, or a large one")
-    return path.read_bytes()
+    data, key = path.read_bytes(), sealing.held()
+    if key and data.startswith(sealed_notes.MAGIC):
+        return sealed_notes.opened(key, os.fsencode(path.name), data)
+    return data
+
+
+def _sealed_holding(folder: Path, pieces: Sequence[bytes]) -> Iterator[Path]:
+    """Yield the files that are sealed and have one of *pieces* in them, or cannot be opened."""
+    for path in own_files.named(folder, NOTE):
+        try:
+            data = _bytes_of(path)
+        except (Invalid, ValueError):
+            yield path
+            continue
+        if any(piece in data for piece in (*pieces, sealed_notes.MAGIC)):
+            yield path
 
 
 def _decoded(data: bytes) -> DispatchHook:

@@ -25,6 +25,7 @@ from omegad.log.inline import Inline, Vocabulary
 from omegad.log.projection import Projection
 from omegad.runtime import telemetry
 from omegad.runtime.errors import OmegadError
+from omegad.storage import sealing
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, PastOrder, Verification
 from omegad.views.workers import Comparison, Failure, Proof, Said, Work, read
@@ -37,6 +38,7 @@ def main(embeddings: str, work: str) -> None:
     a line.
     """
     telemetry.configure("warning")
+    sealing.receive(sys.stdin.fileno())
     threading.Thread(target=_end_with_daemon, daemon=True).start()
     wanted = read(work)
     if not isinstance(wanted, PastOrder):  # for which somebody waits
@@ -80,7 +82,7 @@ def _say(said: Said) -> None:
 
 
 def _end_with_daemon() -> None:
-    os.read(sys.stdin.fileno(), 1)  # nothing is ever written to it
+    os.read(sys.stdin.fileno(), 1)  # nothing more is ever written to it
     os._exit(1)
 
 

@@ -43,7 +43,7 @@ from omegad.log.verifying import LogReport
 from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep.consolidation import DailyUpkeep
-from omegad.operations import files
+from omegad.operations import files, seal
 from omegad.operations import status as set_aside
 from omegad.operations.erasing import EraseMemory, Erasing
 from omegad.operations.past import DiffLog, PastReader
@@ -318,6 +318,7 @@ def serve(paths: Paths, settings: Config) -> None:
     passed = activation.passed()
     endpoint.private_directory(paths.home, "OMEGAD_HOME")
     with endpoint.lock(paths.lock):
+        seal.enter(paths)
         run(partial(_serve, paths, settings, Clock(), passed))
 
 

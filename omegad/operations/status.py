@@ -172,6 +172,8 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     paused: str | None
     """Why nothing is kept of what hosts tell, None where it is."""
+    sealed: str | None = None
+    """Where the key is by which the home is sealed, None where it is plain."""
     socket: str
     log: LogStatus
     views: dict[str, ViewStatus]

@@ -18,7 +18,7 @@ from omegad.agents.hook_arrivals import REMEDY, HookArrivals
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.verifying import LogReport
 from omegad.memory.embedding import EmbeddingBacklog
-from omegad.operations import clock
+from omegad.operations import clock, seal
 from omegad.operations.clock import ShowClock
 from omegad.operations.growth import Growth, MeasureGrowth
 from omegad.operations.services import DaemonServices
@@ -176,6 +176,8 @@ class SystemDispatch:
         self._beside = beside
         self._sharing = sharing
         self._retention = retention
+        told = seal.told(paths)
+        self._sealed = told.place if told else None
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
 
@@ -246,6 +248,7 @@ class SystemDispatch:
             uptime_s=round(time.monotonic() - self._started, 3),
             home=str(self._paths.home),
             paused=pausing.of_home(str(self._paths.home)),
+            sealed=self._sealed,
             socket=str(self._paths.socket),
             log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
             views=states,

@@ -232,6 +232,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     self_check = _InHome("self-check.json")  # what the weekly check found
     config = _InHome("config.toml")  # the configuration file
     share = _InHome("share.toml")  # where the team's server is, and the password there
+    seal = _InHome("seal.toml")  # that the home is sealed, and where the key is
     consulted = _InHome("consulted.json")  # what was asked of other models today
 
 

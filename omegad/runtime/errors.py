@@ -145,6 +145,22 @@ class DriverMissing(Unavailable):
     hint = "pip install pysqlite3, or use a Python whose sqlite3 loads extensions and is 3.51.3 or newer"
 
 
+class SealerMissing(Unavailable):
+    """What reads and writes sealed files is not installed."""
+
+    hint = "pip install 'omegad[sealed]'"
+
+
+class Sealed(Unavailable):
+    """The home is sealed, and its key is not at hand."""
+
+    hint = (
+        "put the key back where seal.toml names it, or give the recovery key to `omegad seal --recover`;"
+        " without either nobody can read the log, views and sealed backups: a plain backup or export, where"
+        " there is one, and the home's identity/, skills/ and config.toml are what can be read"
+    )
+
+
 class ModelMissing(Unavailable):
     """No embedding model is installed; search works on full text alone."""
 

@@ -20,6 +20,7 @@ import sqlite_vec
 from anyio import to_thread
 
 from omegad.runtime import errors
+from omegad.storage import sealing
 from omegad.storage.driver import Connection, sqlite
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ Work = Callable[[Connection], T]
 BUSY_TIMEOUT_MS = 5_000
 STATEMENTS_CACHED = 128  # of each connection, 10 kB each
 READER_CACHE_KIB = 512  # of pages, which the system has at hand as well: a home has a dozen connections
+SEALED_CACHE_KIB = 2_048  # where what the system has at hand has to be decrypted
 
 _RESULT_CODES: dict[int, type[errors.OmegadError]] = {
     5: errors.StorageBusy,  # SQLITE_BUSY
@@ -92,7 +94,7 @@ def open_reader(path: Path) -> Connection:
     """Open *path* for reading alone."""
     connection = _open(path, "query_only=ON")
     with suppress(sqlite.DatabaseError):  # what is no database is told where it is read
-        connection.execute(f"PRAGMA cache_size=-{READER_CACHE_KIB}")
+        connection.execute(f"PRAGMA {_reader_cache()}")
     return connection
 
 
@@ -103,12 +105,16 @@ def open_untouched(path: Path) -> Connection:
     log = path.with_name(f"{path.name}-wal")
     if not (log.exists() and log.stat().st_size):
         return open_reader(path)
-    return _open(f"{path.absolute().as_uri()}?mode=ro", f"cache_size=-{READER_CACHE_KIB}")
+    return _open(f"{path.absolute().as_uri()}?mode=ro", _reader_cache())
 
 
 def open_unfinished(path: Path) -> Connection:
     """Open *path* alone, to fill it: it has no files beside it, and is of no use where that is broken off."""
     return _open(path, "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "secure_delete=ON", "foreign_keys=ON")
+
+
+def _reader_cache() -> str:
+    return f"cache_size=-{READER_CACHE_KIB if sealing.held() is None else SEALED_CACHE_KIB}"
 
 
 def leave_wal(connection: Connection) -> None:
@@ -151,6 +157,7 @@ def _open(path: Path | str, *pragmas: str) -> Connection:
         uri=str(path).startswith("file:"),
     )
     try:
+        sealing.unlock(connection)
         for pragma in (*_PRAGMAS, *pragmas):
             connection.execute(f"PRAGMA {pragma}")
         connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature

@@ -6,9 +6,11 @@ It is the file that is read, beside whoever writes it, as the last checkpoint le
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
+from omegad.storage import sealing
 from omegad.storage.driver import Connection
+from omegad.storage.sealed_pages import Pages
 
 INNER, LEAVES = frozenset({2, 5}), frozenset({10, 13})
 HEADER_BYTES = 100
@@ -49,17 +51,18 @@ def parts(connection: Connection, path: Path) -> FileParts:
         if kind in {"table", "index"}
     ]
     with path.open("rb") as file:
-        header = file.read(HEADER_BYTES)
+        there = Pages(file, size, sealing.held())
+        header = there.read(1)
         pages, free = (int.from_bytes(header[at : at + 4], "big") for at in (28, 36))
         measured = tuple(
-            Part(kind, name, table, size * _pages(file, size, pages, root))
+            Part(kind, name, table, size * _pages(there, size, pages, root))
             for kind, name, table, root in found
         )
     taken = sum(one.bytes for one in measured)
     return FileParts(measured, max(0, size * (pages - free) - taken), size * free)
 
 
-def _pages(file: IO[bytes], size: int, pages: int, root: int) -> int:
+def _pages(file: Pages, size: int, pages: int, root: int) -> int:
     """Return how many pages a tree has, from its root on; as many as are known of one that is changed
     meanwhile.
     """
@@ -77,10 +80,9 @@ def _pages(file: IO[bytes], size: int, pages: int, root: int) -> int:
     return count
 
 
-def _children(file: IO[bytes], size: int, page: int) -> tuple[int, list[int]]:
+def _children(file: Pages, size: int, page: int) -> tuple[int, list[int]]:
     """Return the kind of a page, and the pages right below it."""
-    file.seek((page - 1) * size)
-    data = file.read(size)
+    data = file.read(page)
     start = HEADER_BYTES if page == 1 else 0
     if len(data) < size or data[start] not in INNER:
         return (data[start] if len(data) == size else 0), []

@@ -24,23 +24,38 @@ Held = Literal["database", "file", "unread"]
 
 
 def holding(paths: Iterable[Path], pieces: Sequence[bytes]) -> dict[Path, Held]:
-    """Return those of *paths* that are files with one of *pieces* in them, and those that cannot be read."""
+    """Return those of *paths* that are files with one of *pieces* in them, and those that cannot be read. A
+    database that is sealed by the key that this process holds is looked into.
+    """
+    from omegad.storage import sealing  # noqa: PLC0415  which the other process can do without
+
     by_name = {os.fsencode(path).hex(): path for path in paths}
     if not by_name or not pieces:
         return {}
-    asked = json.dumps({"files": list(by_name), "pieces": [piece.hex() for piece in pieces]})
+    asked: dict[str, object] = {"files": list(by_name), "pieces": [piece.hex() for piece in pieces]}
+    if key := sealing.held():
+        asked |= {"key": key.hex(), "paths": sys.path}
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-I", "-S", __file__], input=asked.encode(), stdout=subprocess.PIPE, check=True
+        [sys.executable, "-I", "-S", __file__],
+        input=json.dumps(asked).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
     )
     return {by_name[name]: held for name, held in json.loads(done.stdout).items()}
 
 
-def _held(path: Path, pieces: Sequence[bytes]) -> Held | None:
+def _held(path: Path, pieces: Sequence[bytes], key: bytes) -> Held | None:
     """Say how a file holds one of *pieces*; None where it does not, is not there, or is no file."""
     try:
         if not path.is_file():
             return None
         with path.open("rb") as file:
+            if key:
+                from omegad.storage.sealed_pages import plain  # noqa: PLC0415  seldom needed, and dear
+
+                if (pages := plain(file, key)) is not None:
+                    return "database" if any(piece in page for page in pages for piece in pieces) else None
+                file.seek(0)
             # Read, not mapped: a database that is in use may become shorter at any moment, which ends whoever
             # has mapped it.
             data = beginning = file.read(READ_BYTES)
@@ -65,11 +80,12 @@ def main() -> None:
         asked = json.load(sys.stdin)
     except ValueError:
         return
-    pieces = [bytes.fromhex(piece) for piece in asked["pieces"]]
+    pieces, key = [bytes.fromhex(piece) for piece in asked["pieces"]], bytes.fromhex(asked.get("key", ""))
+    sys.path.extend(asked.get("paths", ()))
     found = {
         name: held
         for name in asked["files"]
-        if (held := _held(Path(os.fsdecode(bytes.fromhex(name))), pieces))
+        if (held := _held(Path(os.fsdecode(bytes.fromhex(name))), pieces, key))
     }
     with suppress(BrokenPipeError):
         sys.stdout.write(json.dumps(found))

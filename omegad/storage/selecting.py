@@ -20,7 +20,7 @@ import sqlite_vec
 
 from omegad.runtime import child
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, StorageFailed
-from omegad.storage import selection
+from omegad.storage import sealing, selection
 from omegad.storage.database import BUSY_TIMEOUT_MS, storage_failure
 from omegad.storage.driver import sqlite
 from omegad.storage.readers import ReadersClosed
@@ -97,6 +97,7 @@ async def _answer(path: Path, sql: str, tables: Mapping[str, int], limits: Limit
         "paths": [os.path.dirname(os.path.dirname(driver))],  # noqa: PTH120
         "extension": sqlite_vec.loadable_path(),
         "file": os.fspath(path),
+        "sealed": sealing.pragmas(),
         "sql": sql,
         "tables": list(tables),
         "busy_timeout_ms": BUSY_TIMEOUT_MS,

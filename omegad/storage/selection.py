@@ -52,6 +52,7 @@ class Question(TypedDict):
     paths: list[str]
     extension: str
     file: str
+    sealed: list[str]
     sql: str
     tables: list[str]
     busy_timeout_ms: int
@@ -133,9 +134,11 @@ def answered(asked: Question) -> dict[str, object]:
         return {"gone": True}  # the file was replaced a moment ago
     try:
         for pragma in (
+            *asked["sealed"],
             "query_only=ON",
             "trusted_schema=OFF",
-            "temp_store=FILE",
+            # What is sealed spills into no file, which would be plain
+            f"temp_store={'MEMORY' if asked['sealed'] else 'FILE'}",
             f"busy_timeout={asked['busy_timeout_ms']}",
         ):
             connection.execute(f"PRAGMA {pragma}")

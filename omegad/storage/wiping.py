@@ -19,6 +19,8 @@ ALWAYS_BYTES = 256 * 1024 * 1024
 UNFINISHED = ".unfinished"
 """What a file's name ends with beside it while it is being written anew."""
 
+OVERWRITTEN_AT_ONCE = 1 << 20
+
 BUSY_MS = 200
 """How long to wait for readers: whoever commits waits as well."""
 
@@ -61,3 +63,23 @@ def _wait_for_no_writer(_status: int, _left: int, pages: int) -> None:
     """Raise `StorageBusy` where not even a page was written: the driver would try again without end."""
     if not pages:
         raise StorageBusy("somebody else is writing to the file", hint="erase again when that is over")
+
+
+def overwrite(path: Path) -> None:
+    """Remove a file that nobody has open, its bytes overwritten before; nothing where there is none.
+
+    Where the file system, or the disk itself, writes elsewhere than over what was there, the old bytes stay
+    until they are used for something else.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        left = os.fstat(descriptor).st_size
+        while left > 0:
+            left -= os.write(descriptor, bytes(min(left, OVERWRITTEN_AT_ONCE)))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    path.unlink()

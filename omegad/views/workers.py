@@ -17,6 +17,7 @@ from omegad.log.event import Position
 from omegad.log.folding import Progress
 from omegad.runtime import child, errors
 from omegad.runtime.errors import OmegadError, StorageFailed, Unavailable
+from omegad.storage import sealing
 from omegad.views.building import Order, PastOrder, Verification
 
 LINE_BYTES_MAX = 256 * 1024
@@ -81,7 +82,7 @@ class Workers:
         last = Said()
         await self.ready()
         try:
-            async with child.started(arguments, LINE_BYTES_MAX) as running:
+            async with child.started(arguments, LINE_BYTES_MAX, sealing.handed()) as running:
                 while (line := await running.output.readline()).endswith(b"\n"):
                     last = msgspec.json.decode(line, type=Said)
                     if last.total:

@@ -77,9 +77,19 @@ def test_the_driver_is_one_that_loads_extensions_and_loses_no_commits(
     monkeypatch.setattr(importlib, "import_module", find)
     if chosen is None:
         with pytest.raises(errors.DriverMissing, match="extensions"):
-            driver._choose()
+            driver._plain()
     else:
-        assert driver._choose() is (bundled if chosen == "bundled" else own)
+        assert driver._plain() is (bundled if chosen == "bundled" else own)
+
+
+def test_what_is_sealed_is_refused_without_the_library_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(errors.SealerMissing, match="sqlcipher3 is not there") as refused:
+        driver.sealing()
+    assert refused.value.hint == "pip install 'omegad[sealed]'"
 
 
 def test_the_driver_in_use_is_safe() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from omegad.runtime.errors import StorageFailed
+from omegad.storage import sealing
 from omegad.views.workers import Comparison, Workers
 
 PATIENCE_S = 60.0
@@ -30,6 +31,8 @@ def test_it_ends_without_a_word_where_the_daemon_that_it_tells_is_gone(tmp_path:
         assert process.stdout
         assert process.stderr
         process.stdout.close()
+        process.stdin.write(sealing.handed())
+        process.stdin.flush()
         assert process.wait(PATIENCE_S) == 1
         assert process.stderr.read() == b""
 

@@ -21,6 +21,7 @@ from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.log import log_problems
 from omegad.edge.cli.printing import size
 from omegad.embedding import catalogue
+from omegad.operations import seal
 from omegad.runtime import config
 
 DISK_NEEDED_BYTES = 100 * 1024 * 1024
@@ -113,6 +114,7 @@ def _files(instance: Instance) -> Iterator[Finding]:
         paths.gateway_token,
         paths.digest_key,
         paths.share,
+        paths.seal,
         *paths.home.glob("views-*.db*"),
         *paths.home.glob("log.db-*"),
     )
@@ -140,6 +142,13 @@ def _files(instance: Instance) -> Iterator[Finding]:
             f"{lost.stat().st_size} hooks were let go, too large, too many, or not to be written or read",
             f"remove {lost} when you have seen it",
         )
+
+
+def sealed(instance: Instance) -> Iterator[Finding]:
+    """Check that the key of a sealed home is there, with what reads sealed files."""
+    told = seal.check(instance.paths)
+    seen = f"sealed by the key in {told.place}" if told else "plain; `omegad seal` encrypts the home"
+    yield Finding("seal", "ok", seen)
 
 
 def _private(part: str, path: Path) -> Finding:

@@ -152,6 +152,7 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
         ("home", answer["home"]),
         ("socket", answer["socket"]),
         *([("paused", answer["paused"])] if answer.get("paused") else []),
+        ("sealed", f"by the key in {answer['sealed']}" if answer.get("sealed") else "no: files are plain"),
         ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
         (
             "embedding",

@@ -71,6 +71,7 @@ def _findings(instance: Instance, *, is_full: bool, is_reached: bool) -> Iterato
         ("python", checks.python, ""),
         ("sqlite", checks.sqlite, ""),
         ("home", partial(checks.home, instance), ""),
+        ("seal", partial(checks.sealed, instance), ""),
         ("socket", partial(checks.socket, instance), ""),
         ("agents", partial(setup.agents, instance), ""),
         ("service", partial(units.examine, instance), ""),

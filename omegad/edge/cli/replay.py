@@ -23,6 +23,7 @@ from omegad.edge.cli.printing import (
     write_table,
 )
 from omegad.edge.transfer import log_file
+from omegad.operations import seal
 from omegad.operations.replay_report import Difference, Replayed
 from omegad.operations.replaying import Home, Otherwise, Wanted, replay
 from omegad.runtime import config, telemetry
@@ -69,6 +70,7 @@ def run(arguments: Namespace, instance: Instance) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # which lets go of everything
     with suppress(OSError):  # a service may not be allowed to
         os.nice(NICENESS)
+    seal.unlock(instance.paths)
     home = Home(instance.paths, config.load(instance.paths, instance.environ), CODEC, projections.ALL)
     shown = numbers["limit"] if arguments.json and arguments.limit_shown is None else numbers["limit_shown"]
     with counted("replaying") as progress:

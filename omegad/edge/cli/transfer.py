@@ -27,9 +27,10 @@ from omegad.edge.cli.printing import (
     warn,
 )
 from omegad.edge.transfer import lines, log_file
-from omegad.operations import files
+from omegad.operations import files, seal
 from omegad.rpc import endpoint
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
+from omegad.storage import sealing
 from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
@@ -59,6 +60,7 @@ def backup(arguments: Namespace, instance: Instance) -> None:
         raise WrongUsage("--keep is 1 or more")
     check = files.nothing_there if keep == 1 else log_file.check_backup
     target = _target(arguments, instance)
+    seal.unlock(instance.paths)
     files.check_names(target, keep, check)
     with counted("backing up") as progress, files.unfinished(target) as part:
         report = log_file.copy(instance.paths.log, part, progress)
@@ -100,6 +102,8 @@ def restore(arguments: Namespace, instance: Instance) -> None:
 
 def export(arguments: Namespace, instance: Instance) -> None:
     """Write the log as JSON Lines, from which `omegad import` makes the same log."""
+    if seal.unlock(instance.paths):
+        warn("the export is plain: whoever has it can read it")
     if arguments.file == STANDARD:
         if is_terminal(sys.stdout):  # which what others stored would command
             raise WrongUsage("a terminal is no place for a log: redirect it, or name a file")
@@ -151,6 +155,7 @@ def _free_home(instance: Instance, hint: str, *, may_replace: bool = False) -> I
     Raises `Refused` where it has a log that may not be replaced, and `AlreadyRunning` where a daemon serves
     it.
     """
+    seal.unlock(instance.paths)
     log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
     os.umask(0o077)
     endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
@@ -195,6 +200,8 @@ def save(arguments: Namespace, instance: Instance) -> int:
     """Do what the options ask for."""
     if arguments.restore:
         return _store_again(Path(arguments.restore), instance)
+    if seal.unlock(instance.paths):
+        warn("what is written is plain: whoever has it can read it")
     if arguments.accept_log:
         with endpoint.lock(instance.paths.lock):
             moved = log_check.set_aside(instance.paths.home, datetime.now(UTC))
@@ -219,7 +226,7 @@ def salvage(views_file: Path, out: TextIO) -> int:
     storage errors.
     """
     count = 0
-    with translated(), closing(open_reader(views_file)) as connection:
+    with translated(), sealing.as_is(views_file), closing(open_reader(views_file)) as connection:
         there = {row[1] for row in connection.execute("PRAGMA table_info(memories)")}
         if not there:
             raise Invalid(f"{views_file} has no memories", hint="name a file of views, as `views-1.db`")

@@ -340,6 +340,25 @@ OWN = (
         examples=("omegad backup ~/omegad-backup.db", "omegad backup /mnt/nightly/log.db --keep 7"),
     ),
     Verb(
+        "seal",
+        "sealing.seal",
+        about="Encrypt what the home keeps, by a key outside it; the daemon must be stopped",
+        options=(
+            Option("key-file", "the file to keep the key in, outside the home (~/.config/omegad/…)"),
+            Option("keyring", "keep the key in the system's keyring instead", "flag"),
+            Option("recover", "have the key again: it is asked for, or read from standard input", "flag"),
+            Option("yes", "do not ask whether the recovery key is written down", "flag"),
+        ),
+        examples=("omegad stop && omegad seal", "omegad seal --keyring", "omegad seal --recover < key.txt"),
+    ),
+    Verb(
+        "unseal",
+        "sealing.unseal",
+        about="Have a sealed home be plain again; the daemon must be stopped",
+        options=(Option("yes", "do not ask first", "flag"),),
+        examples=("omegad stop && omegad unseal",),
+    ),
+    Verb(
         "restore",
         "transfer.restore",
         about="Make a verified backup the log of a home that has none",

@@ -84,7 +84,7 @@ class RequestLine(msgspec.Struct, frozen=True, tag="request", forbid_unknown_fie
 Line = Header | EventLine | RequestLine
 _decode = msgspec.json.Decoder(Line).decode
 _encode = msgspec.json.Encoder().encode
-_NOT_OURS = (ValueError, OverflowError, RecursionError, StructError, sqlite.IntegrityError, OmegadError)
+_NOT_OURS = (ValueError, OverflowError, RecursionError, StructError, OmegadError)
 """What a line ends with that nobody has exported: hex that is none, a number too large, a row twice, an
 event that cannot be read.
 """
@@ -174,7 +174,7 @@ class _Making:
                 )
             for one in header.set_aside:
                 dead_letters.add(connection, one)
-        except _NOT_OURS as error:
+        except (*_NOT_OURS, sqlite.IntegrityError) as error:
             raise _wrong(1, str(error)) from error
 
     def add(self, lines: list[tuple[int, Line]]) -> None:
@@ -198,7 +198,7 @@ class _Making:
                                 bytes(answer).decode(),
                             ),
                         )
-                except _NOT_OURS as error:
+                except (*_NOT_OURS, sqlite.IntegrityError) as error:
                     raise _wrong(number, str(error)) from error
 
     def _add_event(self, line: EventLine) -> None:

@@ -13,6 +13,7 @@ from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck, LogReport
 from omegad.operations.files import SIDE_FILES
 from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
+from omegad.storage import sealing
 from omegad.storage.database import leave_wal, open_reader, translated
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.own_files import sync
@@ -37,7 +38,13 @@ def copy(source: Path, target: Path, progress: Progress) -> LogReport:
     Whoever writes the log goes on meanwhile. Raises `Invalid` where *source* is no log, `LogBroken` where the
     copy does not verify, and storage errors.
     """
+    if sealing.held() and source.is_file() and sealing.is_plain(source):  # into a home that is sealed
+        with translated():
+            open_log(source).close()
+            sealing.convert(source, target, to_sealed=True)
+        return verify(target, progress)
     with translated(), closing(open_log(source)) as reader, closing(sqlite.connect(target)) as copied:
+        sealing.unlock(copied)
         with snapshot(reader):  # or the copy would begin again with every commit
             reader.execute("SELECT 1 FROM identity").fetchone()
             reader.backup(
@@ -55,12 +62,14 @@ def open_log(path: Path) -> Connection:
     """
     if not path.is_file():
         raise Invalid(f"there is no log at {path}")
-    connection = open_reader(path)
+    with sealing.as_is(path):
+        connection = open_reader(path)
     try:
         reading.check_format(connection)
     except sqlite.DatabaseError as error:
         connection.close()
-        raise Invalid(f"{path} is no log of omegad: {error}") from error
+        hint = "a backup of a sealed home is read in a home that has its key: `omegad seal --recover`"
+        raise Invalid(f"{path} is no log of omegad: {error}", hint=hint) from error
     except OmegadError:
         connection.close()
         raise
@@ -148,9 +157,11 @@ def check_backup(path: Path) -> None:
     try:
         with path.open("rb") as file:
             header = file.read(20)
-        if header[:16] != MAGIC or header[18:] != WITHOUT_WAL:
+        if header[:16] == MAGIC and header[18:] != WITHOUT_WAL:
             raise Refused(f"{path} is no backup that omegad made", hint=hint)
-        open_log(path).close()
+        with closing(open_log(path)) as connection:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
+                raise Refused(f"{path} is no backup that omegad made", hint=hint)
     except (OSError, OmegadError) as error:
         raise Refused(
             f"{path} is no backup that omegad made, or cannot be read: {error}", hint=hint

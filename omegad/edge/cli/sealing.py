@@ -1,0 +1,125 @@
+"""The verbs that seal a home and open it again. No daemon serves it meanwhile."""
+
+import os
+import secrets
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from getpass import getpass
+from pathlib import Path
+
+from omegad.edge.cli.arguments import WrongUsage
+from omegad.edge.cli.asking_first import is_wanted
+from omegad.edge.cli.instance import Instance
+from omegad.edge.cli.printing import counted, is_terminal, tell, warn
+from omegad.operations import seal as home_seal
+from omegad.operations.seal import Seal
+from omegad.rpc import endpoint
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import Refused
+from omegad.storage import sealing
+from omegad.storage.driver import sqlite
+
+KEY_BYTES_MAX = 4_096
+LEFT = (
+    "what was plain is overwritten here; it may be left in backups and exports made before, in snapshots of"
+    " the file system, and in blocks that an SSD or a copy-on-write file system has put elsewhere"
+)
+STILL_PLAIN = "identity/, skills/, setup/, config.toml, share.toml and omegad.log stay plain"
+
+
+def seal(arguments: Namespace, instance: Instance) -> int:
+    """Make a key, keep it, show it for the person to write down, and seal the home by it; with --recover take
+    the key in again. Exit with status 1 where the person does not go on.
+    """
+    if arguments.key_file and arguments.keyring:
+        raise WrongUsage("pass --key-file or --keyring, not both")
+    with _held(instance) as paths:
+        sqlite.seal()
+        if arguments.recover:
+            return _recover(arguments, paths)
+        if (found := home_seal.enter(paths)) is not None:
+            raise Refused(f"the home is sealed already; its key is in {found.place}")
+        home_seal.check_aside(paths)
+        key = sealing.new_key()
+        told = _kept(key, arguments, paths)
+        print(f"The recovery key of {paths.home}:\n\n  {home_seal.written(key)}\n", file=sys.stderr)
+        print(
+            f"It is kept in {told.place}. Write it down and keep it elsewhere: without it, and without that,"
+            " nobody can read the home, or its backups.",
+            file=sys.stderr,
+        )
+        if not arguments.yes and not is_wanted(
+            "Is it written down, and the home to be sealed?", "nothing was sealed: run it with --yes to seal"
+        ):
+            return 1
+        sealing.hold(key)
+        with counted("sealing") as progress:
+            home_seal.seal_home(paths, told, progress)
+    tell(
+        arguments,
+        {"home": str(paths.home), "key": told.place, "recovery_key": home_seal.written(key)},
+        f"{paths.home} is sealed by the key in {told.place}; {STILL_PLAIN}",
+    )
+    if not arguments.json:
+        warn(LEFT)
+    return 0
+
+
+def unseal(arguments: Namespace, instance: Instance) -> int:
+    """Write all of a sealed home plain. Exit with status 1 where the person does not go on."""
+    with _held(instance) as paths:
+        if (told := home_seal.enter(paths)) is None:
+            raise Refused("the home is not sealed")
+        if not arguments.yes and not is_wanted(
+            "Everybody who has the files can read them then. Go on?", "nothing was changed: run it with --yes"
+        ):
+            return 1
+        with counted("unsealing") as progress:
+            home_seal.unseal_home(paths, progress)
+    tell(
+        arguments,
+        {"home": str(paths.home), "key": told.place},
+        f"{paths.home} is plain; its key stays in {told.place}, for backups made while it was sealed",
+    )
+    return 0
+
+
+def _recover(arguments: Namespace, paths: Paths) -> int:
+    """Keep a key that the person has, where it is asked to be, as that of the home."""
+    text = (
+        getpass("The recovery key, which is not shown: ")
+        if is_terminal(sys.stdin)
+        else sys.stdin.read(KEY_BYTES_MAX)
+    )
+    key = home_seal.read_key(text)
+    sealing.hold(key)
+    home_seal.check_recovered(paths, key)
+    told = _kept(key, arguments, paths)
+    home_seal.recover(paths, told)
+    tell(
+        arguments,
+        {"home": str(paths.home), "key": told.place},
+        f"the key of {paths.home} is in {told.place}: `omegad start` serves the home, `omegad restore FILE`"
+        " takes in backups that are sealed by it",
+    )
+    return 0
+
+
+def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Seal:
+    name = secrets.token_hex(4)
+    if arguments.keyring:
+        return home_seal.kept(key, paths, keyring=f"{home_seal.SERVICE}/home-{name}")
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser().absolute()
+    given = Path(arguments.key_file).expanduser().absolute() if arguments.key_file else None
+    return home_seal.kept(key, paths, key_file=str(given or folder / "omegad" / f"home-{name}.key"))
+
+
+@contextmanager
+def _held(instance: Instance) -> Iterator[Paths]:
+    """Hold a home, which is made if need be, so that no daemon serves it. Raises `AlreadyRunning`."""
+    os.umask(0o077)
+    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    with endpoint.lock(instance.paths.lock):
+        yield instance.paths

@@ -1,0 +1,264 @@
+"""What a sealed home says to who has its files and not its key: nothing; and what happens to it otherwise."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from omegad.operations.seal import check, written
+from omegad.runtime import secret_places
+from omegad.runtime.errors import Sealed
+from omegad.storage.sealing import new_key
+from tests.acceptance.conftest import Home, until
+from tests.forking import ROOT, Forked
+
+pytest.importorskip("sqlcipher3", reason="sqlcipher3 seals, and is not installed")
+
+HOOK = ROOT / "omegad" / "hook_client.py"
+RING = """
+import json, keyring.backend, pathlib
+PATH = pathlib.Path({path!r})
+class Ring(keyring.backend.KeyringBackend):
+    priority = 1
+    def get_password(self, service, username):
+        return json.loads(PATH.read_text()).get(service + username) if PATH.exists() else None
+    def set_password(self, service, username, password):
+        PATH.write_text(json.dumps({{service + username: password}}))
+    def delete_password(self, service, username):
+        PATH.unlink()
+"""
+WORDS = [b"halibut", b"turbot", b"sturgeon", b"lamprey", b"gudgeon", b"burbot", b"grayling"]
+
+
+def run(home: Home, *words: str, said: str = "") -> tuple[int, str]:
+    """Run a verb, in a fork unless it is told something; return its status and what it prints."""
+    if said or "PYTHONPATH" in home.environ:
+        command = [sys.executable, "-m", "omegad", *words]
+        ended = subprocess.run(
+            command, env=home.environ, cwd=ROOT, input=said, capture_output=True, text=True, check=False
+        )
+        return ended.returncode, ended.stderr + ended.stdout
+    output = home.path.with_name(f"{home.path.name}.said")
+    output.unlink(missing_ok=True)
+    status = Forked(words, home.environ, output).wait()
+    return status, output.read_text()
+
+
+def done(home: Home, *words: str, said: str = "") -> str:
+    """Run a verb that must not fail, and return what it prints."""
+    status, printed = run(home, *words, said=said)
+    assert status == 0, printed
+    return printed
+
+
+def seal(home: Home, *words: str) -> str:
+    """Seal a home, and return its recovery key."""
+    printed = done(home, "seal", "--yes", *(words or ("--key-file", f"{home.path}.key")))
+    (found,) = re.findall(r"(?:[A-Z2-7]{4}-){13}[A-Z2-7]{4}", printed)
+    return str(found)
+
+
+def hook(home: Home, event: str, **payload: object) -> None:
+    told = msgspec.json.encode({"session_id": "s-1", "cwd": "/tmp/work", **payload})  # noqa: S108
+    subprocess.run(
+        [sys.executable, "-I", "-S", HOOK, event], env=home.environ, input=told, check=True, cwd=ROOT
+    )
+
+
+def use(home: Home) -> str:
+    """Have everything in use that keeps text; return a memory's id."""
+    with home.client() as client:
+        memory = client.call(
+            "memory.store", content="The halibut is deployed on Fridays.", project="lamprey", session_id="s-1"
+        )
+        client.call("memory.query", text="when do we deploy the sturgeon?")
+        client.call("task.create", title="gut the gudgeon", project="lamprey")
+        client.call(
+            "memory.store", content="The halibut moved: it is deployed on Mondays.", project="lamprey"
+        )
+    hook(home, "UserPromptSubmit", prompt="what about the turbot?")
+    hook(
+        home,
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input={"command": "ls burbot"},
+        tool_response={"out": "burbot"},
+    )
+    until(lambda: "turbot" in str(home.events()) and "burbot" in str(home.events()))
+    until(home.caught_up)
+    return str(memory["memory_id"])
+
+
+def told(folder: Path) -> dict[str, set[bytes]]:
+    """Return which files say which of the words, and those whose names do."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        data = path.read_bytes() if path.is_file() else b""
+        if words := {word for word in WORDS if word in data.lower() or word in bytes(path)}:
+            found[path.name] = words
+    return found
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in {"omegad.lock", "omegad.log"}
+    }
+
+
+def test_a_copy_of_a_sealed_home_says_nothing_without_its_key(
+    homes: Callable[..., Home], tmp_path: Path
+) -> None:
+    plain = homes().start()
+    use(plain)
+    plain.kill()
+    hook(plain, "UserPromptSubmit", prompt="and the grayling?")
+    assert set().union(*told(plain.path).values()) == set(WORDS), "the words would be found"
+
+    home = homes()
+    seal(home)
+    memory = use(home.start())
+    assert home.call("system.status")["sealed"] == f"{home.path}.key"
+    with home.client() as client:
+        assert client.call("audit.sql", sql="SELECT content FROM memories ORDER BY content")["rows"]
+        assert client.call("memory.query", text="halibut", as_of=home.events()[-1]["position"] - 1)["results"]
+    for moment in range(2):
+        copy = tmp_path / f"copy{moment}"
+        shutil.copytree(home.path, copy, ignore=shutil.ignore_patterns("*.sock"), symlinks=True)
+        assert (copy / "log.db-wal").exists()
+        assert told(copy) == {}
+        home.kill()
+        hook(home, "UserPromptSubmit", prompt=f"and the grayling of {moment}?")
+        assert told(home.path) == {}
+        assert len(list((home.path / "spool").glob("*.json"))) == 1
+        home.start()
+        until(lambda: f"grayling of {moment}" in str(home.events()))  # noqa: B023  asked at once
+    home.check()
+    assert home.call("memory.get", memory_id=memory)["content"].startswith("The halibut is")
+    assert told(home.path) == {}
+    assert home.stop() == 0
+    assert told(home.path) == {}
+
+
+def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
+    home.start()
+    use(home)
+    home.call("memory.query", text="halibut", as_of=home.events()[-1]["position"] - 1)
+    assert "another omegad serves this home" in run(home, "seal", "--yes")[1]
+    home.kill()
+    hook(home, "UserPromptSubmit", prompt="and the grayling?")
+    assert {"log.db-wal", "views-1.db-wal", "1.db"} <= told(home.path).keys()
+    seal(home)
+    assert told(home.path) == {}
+    home.start()
+    until(lambda: "grayling" in str(home.events()))
+    home.check()
+    growth = {
+        one["name"]: one["bytes"] for one in home.call("system.growth")["parts"] if one["file"] == "log"
+    }
+    assert growth["payloads"] >= 4096
+    before = home.events()
+    assert home.stop() == 0
+    done(home, "unseal", "--yes")
+    assert "log.db" in told(home.path)
+    assert not (home.path / "seal.toml").exists()
+    home.start()
+    home.check()
+    assert home.events()[: len(before)] == before
+
+
+def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) -> None:
+    recovery = seal(home)
+    home.start().call("memory.store", content="The halibut is deployed on Fridays.")
+    assert home.stop() == 0
+    key = Path(f"{home.path}.key")
+    before = digests(home.path)
+    for there, complaint in (
+        (None, "cannot be read: No such file"),
+        (written(new_key()), "is not the one that this home is sealed by"),
+        ("a halibut", "does not hold the home's key"),
+    ):
+        key.unlink(missing_ok=True)
+        if there:
+            secret_places.keep_in_file(there, key)
+        home.launch()
+        assert home.process.wait(60) == 1
+        assert complaint in home.printed()
+        assert "hint: put the key back where seal.toml names it, or give the recovery key" in home.printed()
+        assert digests(home.path) == before
+        with pytest.raises(Sealed, match=complaint):
+            check(home.paths)
+    assert complaint in run(home, "backup", str(key.with_name("b.db")))[1]
+    miscopied = recovery[:-4] + "AAAA"
+    assert "not as it was written down" in run(home, "seal", "--recover", said=miscopied)[1]
+    assert digests(home.path) == before
+    done(home, "seal", "--recover", "--key-file", f"{key}.new", said=recovery.lower())
+    assert home.start().call("memory.query", text="halibut")["results"]
+
+
+def test_backups_are_sealed_and_restored_by_the_recovery_key(
+    homes: Callable[..., Home], tmp_path: Path
+) -> None:
+    ring = tmp_path / "rings"
+    ring.mkdir()
+    (ring / "ring.py").write_text(RING.format(path=str(ring / "kept.json")))
+    environ = {"PYTHON_KEYRING_BACKEND": "ring.Ring", "PYTHONPATH": str(ring)}
+    # With a model that is not there its daemon is no fork, and finds the keyring.
+    home = homes(OMEGAD_MODEL="auto", XDG_CACHE_HOME=str(tmp_path / "cache"), **environ)
+    recovery = seal(home, "--keyring")
+    memory = use(home.start())
+    home.call("views.rebuild")
+    backup, kept, exported, plain_backup = (
+        tmp_path / name for name in ("backup.db", "home0/kept.db", "log.jsonl", "plain.db")
+    )
+    for _ in range(2):
+        done(home, "backup", str(backup), "--keep", "2")
+    backup.with_name("backup.db.1").rename(kept)
+    erased = home.call("memory.erase", memory_id=memory, dry_run=False)
+    assert [Path(one["file"]).name for one in erased["left"]] == ["kept.db"]
+    assert home.stop() == 0
+    assert told(tmp_path) == {}
+
+    new, plain = homes(), homes()
+    assert "`omegad seal --recover`" in run(new, "restore", str(backup))[1]
+    done(new, "seal", "--recover", "--key-file", str(tmp_path / "again.key"), said=recovery)
+    done(new, "restore", str(backup))
+    new.start().check()
+    assert new.call("memory.get", memory_id=memory)["content"].startswith("The halibut is")
+    assert "the export is plain" in done(new, "export", str(exported))
+    assert new.stop() == 0
+    assert told(new.path) == {}
+    done(plain, "import", str(exported))
+    done(plain, "backup", str(plain_backup))
+    done(new, "restore", "--replace", str(plain_backup))
+    assert told(new.path) == {}, "a plain backup is sealed on its way in"
+    new.start().check()
+
+
+@pytest.mark.long
+def test_wherever_sealing_and_opening_are_broken_off_nothing_is_lost(home: Home) -> None:
+    home.start()
+    use(home)
+    home.kill()
+    hook(home, "UserPromptSubmit", prompt="and the grayling?")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.acceptance.breaking_off", home.path],
+        env={**home.environ, "OMEGAD_WORDS": b",".join(WORDS).decode()},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    found = msgspec.json.decode(ended.stdout.splitlines()[-1])
+    assert found["seal"]["plain"] > 5, found
+    assert found["seal"]["sealed"] > 5, found
+    assert found["unseal"]["plain"] > 3, found
+    assert found["unseal"]["sealed"] > 5, found
