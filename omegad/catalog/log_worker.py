@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -25,10 +25,11 @@ from omegad.log.inline import Inline, Vocabulary
 from omegad.log.projection import Projection
 from omegad.runtime import telemetry
 from omegad.runtime.errors import OmegadError
-from omegad.storage import sealing
+from omegad.storage import pages, sealing
+from omegad.storage.database import open_reader, translated
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, PastOrder, Verification
-from omegad.views.workers import Comparison, Failure, Proof, Said, Work, read
+from omegad.views.workers import Comparison, Failure, Measurement, Proof, Said, Work, read
 
 NICENESS = 5
 
@@ -65,6 +66,9 @@ def done(work: Work, of: Sequence[Projection], lookup: Lookup, tell: Progress) -
             return tuple(verifying.compare(work.log, vocabulary, tell))
         case Proof():
             return verifying.verify(work.log, vocabulary, tell)
+        case Measurement():
+            with translated(), closing(open_reader(work.file)) as connection:
+                return pages.parts(connection, work.file)
         case Verification():
             return builder.verify(work, tell)
         case PastOrder():

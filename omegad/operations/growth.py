@@ -1,20 +1,21 @@
-"""What the home's files grow by: events by kind, and how much of each file its tables and indexes take."""
+"""What the home's files grow by: events by kind, and how much of each file its tables and indexes take.
+
+The files are read in a process of its own: one that closes a file lets go of the locks that SQLite has on it.
+"""
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from anyio import to_thread
 from msgspec import Meta
 
 from omegad.operations.services import DaemonServices
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.rpc.peer import Call
-from omegad.storage.database import open_reader, translated
-from omegad.storage.pages import parts
+from omegad.storage.pages import FileParts
+from omegad.views.workers import Measurement
 
 DAY_US = 86_400_000_000
 COUNTED_AT_ONCE = 20_000
@@ -86,14 +87,20 @@ class Growth:
             logged_days=round((now_us - first[0].recorded_at) / DAY_US, 2) if first else 0.0,
             kinds=sorted(kinds, key=lambda one: -(one.payload_bytes + one.row_bytes)),
             parts=[
-                one for name, path in files.items() for one in await to_thread.run_sync(_parts, name, path)
+                one
+                for name, path in files.items()
+                for one in _parts(
+                    name, await self._services.views.workers.done(Measurement(path), FileParts, _untold)
+                )
             ],
         )
 
 
-def _parts(name: str, path: Path) -> list[PartSize]:
-    with translated(), closing(open_reader(path)) as connection:
-        found = parts(connection, path)
+def _untold(_done: int, _total: int) -> None:
+    pass
+
+
+def _parts(name: str, found: FileParts) -> list[PartSize]:
     rest = {"ends of long rows": found.overflow_bytes, "free": found.free_bytes}
     sizes = [PartSize(file=name, kind=one.kind, name=one.name, bytes=one.bytes) for one in found.parts]
     sizes += [PartSize(file=name, kind="rest", name=what, bytes=many) for what, many in rest.items() if many]

@@ -1,7 +1,8 @@
 """How much of a database's file each of its tables and indexes takes, told from the inner pages of trees
 alone: one page in a hundred is read.
 
-It is the file that is read, beside whoever writes it, as the last checkpoint left it.
+It is the file that is read, beside whoever writes it, as the last checkpoint left it. Closing it lets go of
+all locks that this process has on it, so that a process that writes it does not read it so.
 """
 
 from collections.abc import Iterator

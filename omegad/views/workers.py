@@ -37,7 +37,13 @@ class Proof(msgspec.Struct, frozen=True, tag="prove"):
     log: Path
 
 
-Work = Order | Verification | PastOrder | Comparison | Proof
+class Measurement(msgspec.Struct, frozen=True, tag="measure"):
+    """The wish to know how much of a database's file each of its tables and indexes takes."""
+
+    file: Path
+
+
+Work = Order | Verification | PastOrder | Comparison | Proof | Measurement
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -1,12 +1,16 @@
 """Details whose time is over: shown, and let go of after a yes; and what the files grow by."""
 
+import fcntl
 import json
 import time
 
 import anyio
+import pytest
 
 from tests.acceptance.test_retention import fill
 from tests.edge.cli.conftest import Command
+
+SHARED_FIRST, SHARED_BYTES = 0x4000_0002, 510  # where SQLite keeps shared locks (sqlite.org/fileformat2.html)
 
 
 def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> None:
@@ -37,3 +41,6 @@ def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
     names = {one["name"]: one["bytes"] for one in grown["parts"]}
     assert names["payloads"]
     assert names["retrievals_by_memory"]
+    # The daemon's connections hold the log, so that no other process removes what was not copied into it yet
+    with (omegad.home / "log.db").open("r+b") as file, pytest.raises(BlockingIOError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, SHARED_BYTES, SHARED_FIRST)
