@@ -21,6 +21,9 @@ from omegad.storage.driver import Connection
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
+# Vectors that are compared at once: the memory for more is given by the system, page by page, and taken back,
+# each time, which takes longer than the comparing
+AT_ONCE = 32
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
 CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
@@ -232,7 +235,8 @@ class VectorIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        found = _cosines(self._exact[kept], vector)
+        parts = (kept[start : start + AT_ONCE] for start in range(0, len(kept), AT_ONCE))
+        found = np.concatenate([np.empty(0), *(_cosines(self._exact[part], vector) for part in parts)])
         if len(read):
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
@@ -282,8 +286,11 @@ def cosines_of_memories(
 
 def _compared(rows: Sequence[tuple[int, bytes]], vector: bytes) -> list[tuple[int, float]]:
     """Return the number that each row begins with, and the cosine of the vector beside it."""
-    vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(-1, DIMENSIONS)
-    return list(zip([row[0] for row in rows], _cosines(vectors, vector).tolist(), strict=True))
+    found = list[float]()
+    for part in (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)):
+        vectors = np.frombuffer(b"".join(row[1] for row in part), "<f4").reshape(-1, DIMENSIONS)
+        found += _cosines(vectors, vector).tolist()
+    return list(zip([row[0] for row in rows], found, strict=True))
 
 
 def _cosines(vectors: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
