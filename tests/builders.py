@@ -716,6 +716,7 @@ async def served(
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.past.run)
         tasks.start_soon(service.services.near.run)
+        tasks.start_soon(service.services.near.keep_words, service.services.views)
         tasks.start_soon(service.vector_sweep.run)
         views = service.services.views
         views.workers = WorkersHere((), projections.ALL, views._lookup)

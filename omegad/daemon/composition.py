@@ -342,6 +342,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
             "erasing": daemon.erasing.run,
             "vector_sweep": daemon.vector_sweep.run,
             "embedder": services.near.run,
+            "words": partial(services.near.keep_words, services.views),
             "reactions": daemon.reactions.run,
             "sharing": daemon.exchange.run,
             "clock": services.steadiness.run,

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from omegad.index.active import active
@@ -64,6 +65,16 @@ class Filters(Query, frozen=True, kw_only=True):
                 f"{cursor[:40]!r} is not a cursor", hint="pass next_cursor of the page before, or nothing"
             )
         return int(cursor)
+
+
+class Filtered(msgspec.Struct, frozen=True):
+    """Which memories are looked among: a condition on `memories AS m`, and its values; whether all that
+    can be found pass it.
+    """
+
+    condition: str
+    values: tuple[object, ...]
+    is_everything: bool = False
 
 
 def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:

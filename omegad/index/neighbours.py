@@ -5,7 +5,8 @@ import msgspec
 from omegad.index import words
 from omegad.index.active import active
 from omegad.index.columns import Selection
-from omegad.index.scope import Filtered
+from omegad.index.filters import Filtered
+from omegad.index.fulltext import FullText
 from omegad.index.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
@@ -70,4 +71,5 @@ def _by_words(connection: Connection, content: str, project: str | None, now_us:
         f"m.project IS ? AND {active(now='?')}",
         (project, now_us),
     )
-    return words.best(connection, wanted, words.counts(connection, wanted), COUNT + 1, filtered).rows
+    fulltext = FullText(connection)
+    return words.best(fulltext, wanted, words.counts(fulltext, wanted), COUNT + 1, filtered).rows

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from functools import cached_property
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from omegad.index import fulltext
 from omegad.index.columns import Selection, selection
-from omegad.index.filters import Filters, where
+from omegad.index.filters import Filtered, Filters, where
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.storage.driver import Connection
 
@@ -18,16 +18,6 @@ COUNTED_MAX = (
 
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories AS m WHERE {condition} LIMIT +?)"
 _AMONG = "SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
-
-
-class Filtered(msgspec.Struct, frozen=True):
-    """Which memories are looked among: a condition on `memories AS m`, and its values; whether all that
-    can be found pass it.
-    """
-
-    condition: str
-    values: tuple[object, ...]
-    is_everything: bool = False
 
 
 class Scope:
@@ -56,6 +46,8 @@ class Scope:
         if index is not None:
             index.sync(connection)
             self._embedded = index.selected(self.selection)
+        self.fulltext = fulltext.opened(connection, None if index is None else index.words, self.holds)
+        """Full text, of which it says which memories the question is about."""
 
     @cached_property
     def count(self) -> int:

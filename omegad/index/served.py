@@ -2,26 +2,38 @@
 no view shows them yet.
 """
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import numpy as np
+import structlog
 
 from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import Embedded
+from omegad.index import VIEWS
 from omegad.index.neighbours import RELATED_COSINE
+from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
-from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded
+from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.text.languages import language_of
+from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.current import Views
 
 LATE_MAX = 256
+PAUSE_S = 1.0  # between two times that all words are read
+RETRY_S, RETRY_MAX_S = 0.1, 60.0  # after which it is tried again where they cannot be
+
+_log = structlog.get_logger(__name__)
 
 # Whether any memory has vectors of a model, and whether any has these alone.
 _MET = """
@@ -44,6 +56,8 @@ class ServedIndex:
         self.embedder = embedder
         self._multilingual = multilingual
         self._index: VectorIndexes | None = None
+        self._words: ResidentWords | None = None
+        self._want_words: Callable[[], object] = lambda: None
         self._file: Path | None = None
         self._known_of: Path | None = None
         self._has_others = False
@@ -82,18 +96,53 @@ class ServedIndex:
         ids = tuple(one.embedder_id for one in self.embedders)
         if not ids:
             return None
-        if self._index is None or self._file != file or self._index.embedder_ids != ids:
-            self._index, self._file = self.new_index(is_whole=True), file
+        if self._words is None or self._file != file:
+            self._words, self._index, self._file = ResidentWords(lambda: self._want_words()), None, file  # noqa: PLW0108  which may be set later
+        if self._index is None or self._index.embedder_ids != ids:
+            self._index = self.new_index(is_whole=True, words=self._words)
         return self._index
 
-    def new_index(self, *, is_whole: bool) -> VectorIndexes:
-        """Return an index of the models that can be used, of which there is at least one."""
+    def new_index(self, *, is_whole: bool, words: ResidentWords | None = None) -> VectorIndexes:
+        """Return an index of the models that can be used, of which there is at least one, with the *words* of
+        the same file where they are in memory.
+        """
         return VectorIndexes(
             *(
                 VectorIndex(one.embedder_id or "", is_whole=is_whole, is_multilingual=one.is_multilingual)
                 for one in self.embedders
-            )
+            ),
+            words=words,
         )
+
+    async def keep_words(self, views: Views) -> None:
+        """Have the index and the words of the served views in memory before anybody asks, and the words again
+        whenever they are wanted, for ever.
+        """
+        loop, wanted = asyncio.get_running_loop(), asyncio.Event()
+
+        def want() -> None:
+            with suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(wanted.set)
+
+        def fill(connection: Connection, snapshot: Snapshot) -> None:
+            if (index := self.index(snapshot.file)) is not None:
+                index.sync(connection)
+                if index.words is not None:
+                    index.words.fill(connection)
+
+        self._want_words, pause_s = want, RETRY_S
+        while True:
+            try:
+                await views.at(Barrier(names=VIEWS), fill, Turn.LONG)
+            except OmegadError as error:  # as long as the views are behind the log
+                _log.debug("index.words_not_read", error=str(error), retry_s=pause_s)
+                await anyio.sleep(pause_s)
+                pause_s = min(2 * pause_s, RETRY_MAX_S)
+                continue
+            pause_s = RETRY_S
+            await anyio.sleep(PAUSE_S)
+            await wanted.wait()
+            wanted.clear()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -103,6 +152,10 @@ class ServedIndex:
     def forget_index(self) -> None:
         """Fill the index anew at the next search: vectors have come that were missing."""
         self._index = None
+
+    def forget(self) -> None:
+        """Let go of all that is in memory of the views: something was taken out of them."""
+        self._index = self._words = None
 
     def is_known(self, file: Path) -> bool:
         """Say whether it is known which languages the memories in a file of views are in."""

@@ -24,6 +24,7 @@ BEGINNING_MIN = 4  # characters of a name that say which it is
 _PART = re.compile(r"\S+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"[^\W_]")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _RUN = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LINE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
@@ -94,6 +95,16 @@ def words_in_a_row(text: str) -> str:
 def text_of(expression: str) -> str:
     """Return the text that an expression of `telling` finds, in lower case."""
     return expression.lstrip("(")[1:].partition('"')[0].lower()
+
+
+def texts_of(expression: str) -> list[str]:
+    """Return the texts that an expression finds, any of which is enough."""
+    return [text.replace('""', '"') for text in _QUOTED.findall(expression)]
+
+
+def is_beginning(expression: str) -> bool:
+    """Say whether an expression finds what begins with its text."""
+    return expression.endswith("*")
 
 
 def bare_version(term: str) -> str | None:

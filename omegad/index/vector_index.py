@@ -1,8 +1,8 @@
-"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, products of those that remain, then
-the exact cosines of as many as are asked for.
+"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, then the exact cosines of those that
+remain.
 
 Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without
-reading any. Wherever a vector is, its cosine is sqlite-vec's.
+reading any. Wherever a vector is, its cosine is computed in the same way, and is the same.
 
 The index is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It
 answers within a millisecond where the index in the file needs tens.
@@ -20,10 +20,10 @@ from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
-RESCORED = 256  # neighbours by sign bits whose exact cosine is computed, unless products tell enough of them
-ROUNDED = (
-    8  # memories beyond those asked for, which products in another order of adding may mistake for farther
-)
+RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
+# Vectors that are compared at once: the memory for more is given by the system, page by page, and taken back,
+# each time, which takes longer than the comparing
+AT_ONCE = 32
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
 CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
@@ -49,11 +49,6 @@ _THESE_VECTORS = (
 _CHANGED = """
 SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
 WHERE changed_position > ? AND changed_position != id ORDER BY 6
-"""
-# By sqlite-vec, in float32 as the vectors are; nothing is near to what has no length.
-_COSINE = "coalesce(1.0 - vec_distance_cosine(vector, :vector), 0.0)"
-_THESE_COSINES = f"""
-SELECT {_COSINE} FROM (SELECT substr(:vectors, value, {VECTOR_BYTES}) AS vector FROM json_each(:starts))
 """
 _CURRENT = (
     "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
@@ -133,7 +128,7 @@ class VectorIndex:
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
                 chosen = chosen[np.argpartition(self._differing(vector, chosen), RESCORED)[:RESCORED]]
-            rows, found = self._rescored(connection, vector, self._likeliest(vector, chosen, limit + ROUNDED))
+            rows, found = self._rescored(connection, vector, chosen)
         order, best = np.lexsort((rows, -found)), dict[int, float]()
         for row, cosine in zip(rows[order].tolist(), found[order].tolist(), strict=True):
             best.setdefault(row, cosine)
@@ -235,42 +230,18 @@ class VectorIndex:
                 )
         return differing
 
-    def _likeliest(self, vector: bytes, chosen: npt.NDArray[np.intp], limit: int) -> npt.NDArray[np.intp]:
-        """Return those of the chosen vectors that are kept whole and nearest by their products, of so many
-        memories; and those that are not kept.
-        """
-        kept = chosen[chosen < self._exact_max]
-        if len(kept) <= limit:
-            return chosen
-        vectors = self._exact[: len(kept)] if len(kept) == self._columns.count else self._exact[kept]
-        # Not by a library of matrices, which wakes its threads for less than they save.
-        products = np.einsum("ij,j->i", vectors, np.frombuffer(vector, "<f4"))
-        rows = self._columns.memory[kept]
-        order = np.lexsort((rows, np.where(np.isfinite(products), -products, 0)))
-        nearest, memories = kept[order], set[int]()
-        for count, memory in enumerate(rows[order].tolist()):
-            memories.add(memory)
-            if len(memories) > limit:
-                nearest = nearest[:count]
-                break
-        return np.append(nearest, chosen[chosen >= self._exact_max])
-
     def _rescored(
         self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        known, found = dict[int, float](), list[float]()
+        parts = (kept[start : start + AT_ONCE] for start in range(0, len(kept), AT_ONCE))
+        found = np.concatenate([np.empty(0), *(_cosines(self._exact[part], vector) for part in parts)])
         if len(read):
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
-        for part in (kept[start : start + RESCORED] for start in range(0, len(kept), RESCORED)):
-            vectors = self._exact[part]
-            starts = str([*range(1, vectors.nbytes, VECTOR_BYTES)])
-            asked = {"starts": starts, "vectors": vectors, "vector": vector}
-            found += (row[0] for row in connection.execute(_THESE_COSINES, asked))
-        found += (known[vector_id] for vector_id in self._ids[read].tolist())
-        return self._columns.memory[np.append(kept, read)], np.array(found, np.float64)
+            found = np.append(found, [known[vector_id] for vector_id in self._ids[read].tolist()])
+        return self._columns.memory[np.append(kept, read)], found
 
     def _extend(self, rows: list[tuple[int, bytes, *tuple[object, ...]]]) -> None:
         if not rows:
@@ -289,13 +260,11 @@ class VectorIndex:
 
 def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) -> dict[int, float]:
     """Return the exact cosine of each of *vector_ids* by its id."""
-    if not vector_ids:
-        return {}
-    sql = f"""
-    SELECT id, {_COSINE} FROM memory_vectors
-    WHERE id IN (SELECT value FROM json_each(:ids)) AND vector IS NOT NULL
-    """
-    return dict(connection.execute(sql, {"ids": str(list(vector_ids)), "vector": vector}).fetchall())
+    sql = (
+        "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT"
+        " NULL"
+    )
+    return dict(_compared(connection.execute(sql, (str(list(vector_ids)),)).fetchall(), vector))
 
 
 def cosines_of_memories(
@@ -306,13 +275,35 @@ def cosines_of_memories(
     """
     if not memory_rows:
         return {}
-    sql = f"""
-    SELECT m.id, max({_COSINE}) FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id
-      AND v.embedder_id = :embedder_id
-    WHERE m.id IN (SELECT value FROM json_each(:rows)) AND v.vector IS NOT NULL GROUP BY m.id
+    sql = """
+    SELECT m.id, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id
+      AND v.embedder_id = ?
+    WHERE m.id IN (SELECT value FROM json_each(?)) AND v.vector IS NOT NULL
     """
-    asked = {"embedder_id": embedder_id, "rows": str(list(memory_rows)), "vector": vector}
-    return dict(connection.execute(sql, asked).fetchall())
+    found = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
+    return dict(sorted(_compared(found, vector)))  # the last of a memory is its nearest
+
+
+def _compared(rows: Sequence[tuple[int, bytes]], vector: bytes) -> list[tuple[int, float]]:
+    """Return the number that each row begins with, and the cosine of the vector beside it."""
+    found = list[float]()
+    for part in (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)):
+        vectors = np.frombuffer(b"".join(row[1] for row in part), "<f4").reshape(-1, DIMENSIONS)
+        found += _cosines(vectors, vector).tolist()
+    return list(zip([row[0] for row in rows], found, strict=True))
+
+
+def _cosines(vectors: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
+    """Return the cosine of each of some vectors with one; nothing is near to what has no direction.
+
+    Not by a library of matrices: there the last digits of each depend on which others it stands beside.
+    """
+    asked, compared = np.frombuffer(vector, "<f4").astype(np.float64), vectors.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", compared, compared) * np.einsum("i,i", asked, asked))
+        found: npt.NDArray[np.float64] = np.einsum("ij,j->i", compared, asked) / lengths
+    found[~np.isfinite(found)] = 0.0
+    return found
 
 
 def _sign_bits(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:

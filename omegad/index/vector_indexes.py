@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index.columns import Selection
+from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
@@ -22,8 +23,9 @@ Vectors = Mapping[str, bytes]
 class VectorIndexes:
     """The indexes of one file of views, the usual model's first. Safe to use from several reading threads."""
 
-    def __init__(self, *indexes: VectorIndex) -> None:
-        """Put them together, of which there is at least one."""
+    def __init__(self, *indexes: VectorIndex, words: ResidentWords | None = None) -> None:
+        """Put them together, of which there is at least one, with the *words* of the same file."""
+        self.words = words
         self._indexes = {index.embedder_id: index for index in indexes}
         self._lock = threading.Lock()
         self._seen: tuple[int, int | None] | None = None  # by the usual one, when the others were synced
@@ -40,7 +42,8 @@ class VectorIndexes:
     @property
     def size_bytes(self) -> int:
         """How much memory they take."""
-        return sum(index.size_bytes for index in self._indexes.values())
+        words = self.words.size_bytes if self.words else 0
+        return words + sum(index.size_bytes for index in self._indexes.values())
 
     def of(self, embedder_id: str) -> VectorIndex | None:
         """Return the index of one model, None where its vectors are not searched."""

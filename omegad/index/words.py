@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import terms
-from omegad.index.active import overdue
-from omegad.index.scope import Filtered, Scope
+from omegad.index.filters import Filtered
+from omegad.index.fulltext import FullText
+from omegad.index.scope import Scope
 from omegad.runtime.errors import Invalid
 from omegad.storage.driver import Connection
-from omegad.storage.readers import check
 from omegad.text.periods import Period
 
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
@@ -28,43 +28,10 @@ SMOOTHING = (
 )
 ENOUGH = 0.5  # of those wanted; where the rarest terms find fewer, all terms are asked
 
-# LIMIT has a plus wherever a search limits: SQLite looks at the value of a bare parameter there, and prepares
-# the statement anew for the next.
-_SCORED = "SELECT memories_fts.rowid, -bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts"
-_MATCHES = f"{_SCORED} WHERE memories_fts MATCH ?"
-
-# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are
-# a set beside it.
-AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
-AMONG_FILTERED = (
-    f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC,"
-    " rowid LIMIT +?"
-)
-# The same where few match: each is looked up as a memory, and the memories need not be gone through.
-FEW_AMONG_FILTERED = f"""
-{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}}
-  ORDER BY score DESC, m.id LIMIT +?
-"""
-# What is hidden has left full text, so that of everything only what is overdue is to be left out.
-AMONG_CURRENT = f"""
-{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE {overdue("?")})
-  ORDER BY score DESC, rowid LIMIT +?
-"""
-_HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
-# As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
-_LATEST = (
-    "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY"
-    " rowid DESC LIMIT +?)"
-)
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT +?)"
-
 
 class Words(msgspec.Struct, frozen=True):
-    """What full text is asked: the expression of every term, and the terms that it is made of (one, for a
-    phrase).
-    """
+    """What full text is asked: expressions of which any is to be found (one, for a phrase)."""
 
-    expression: str
     terms: tuple[str, ...]
 
 
@@ -74,12 +41,14 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold;
     `latest` which those are, the latest first; `holders` which memories of those the question is about hold a
     rare one; `rarity` is the inverse document frequency of each among these, negative where none holds it.
+    `fulltext` says who holds what more than a thousand do; None where a connection has to be asked.
     """
 
     counts: dict[str, int]
     latest: dict[str, npt.NDArray[np.int64]]
     holders: dict[str, frozenset[int]]
     rarity: dict[str, float]
+    fulltext: FullText | None = None
 
     def coverage(self, row: int, connection: Connection) -> float:
         """Return the share of the terms, by their rarity, that a memory row holds: 0 to 1."""
@@ -125,7 +94,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         latest = self.latest[term]
         if len(latest) <= MATCHES_MAX or row >= latest[-1]:
             return row in latest
-        return connection.execute(_HOLDS, (term, row)).fetchone() is not None
+        return (self.fulltext or FullText(connection)).holds(term, row)
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -154,7 +123,7 @@ def of_phrase(text: str) -> Words | None:
             hint="look for a part of it, or in mode keyword for any of its words",
         )
     phrase = terms.phrase(text)
-    return Words(phrase, (phrase,)) if phrase else None
+    return Words((phrase,)) if phrase else None
 
 
 def of_question(text: str, without: Collection[str] = ()) -> Words | None:
@@ -162,10 +131,10 @@ def of_question(text: str, without: Collection[str] = ()) -> Words | None:
     no other word.
     """
     telling = tuple(term for term in terms.telling(text) if terms.text_of(term) not in without)
-    return any_of(telling) if telling else None
+    return Words(telling) if telling else None
 
 
-def completed(connection: Connection, words: Words, names: Collection[str]) -> Words:
+def completed(fulltext: FullText, words: Words, names: Collection[str]) -> Words:
     """Return the words with each term that nobody holds, and that is among some *names*, as the beginning of
     what somebody holds.
 
@@ -174,18 +143,18 @@ def completed(connection: Connection, words: Words, names: Collection[str]) -> W
     """
     chosen = dict[str, None]()
     for term in words.terms:
-        is_name = terms.text_of(term) in names and not _count(connection, term, 1)
+        is_name = terms.text_of(term) in names and not fulltext.count(term, 1)
         begins = terms.beginning(term) if is_name else None
-        chosen[begins if begins and _count(connection, begins, 1) else term] = None
-    return any_of(tuple(chosen))
+        chosen[begins if begins and fulltext.count(begins, 1) else term] = None
+    return Words(tuple(chosen))
 
 
-def counts(connection: Connection, words: Words) -> dict[str, int]:
+def counts(fulltext: FullText, words: Words) -> dict[str, int]:
     """Return how many memories hold each term, and 1,001 of what more than a thousand hold."""
-    return {term: _count(connection, term, MATCHES_MAX + 1) for term in words.terms}
+    return {term: fulltext.count(term, MATCHES_MAX + 1) for term in words.terms}
 
 
-def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period | None) -> Vocabulary:
+def vocabulary(words: Words, scope: Scope, named: Period | None) -> Vocabulary:
     """Return what the memories in *scope* know of the words of a question; those of the time that is *named*
     tell nothing of it.
 
@@ -194,7 +163,7 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
     Framework" (2009), formula 3.3, with the 1 that keeps it positive for a term that most of the memories
     hold, as Lucene has it, and more smoothing.
     """
-    latest = {term: _latest(connection, term) for term in words.terms}
+    latest = {term: scope.fulltext.latest(term, MATCHES_MAX + 1) for term in words.terms}
     known = {term: len(rows) for term, rows in latest.items()}
     inside = np.split(
         scope.holds(np.concatenate(list(latest.values()))), np.cumsum(list(known.values()))[:-1]
@@ -207,7 +176,7 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
         having = max(len(holding[term]), count > MATCHES_MAX)
         rarity[term] = rarity_of(memories, having)
     rare = {term: frozenset(rows.tolist()) for term, rows in holding.items() if known[term] <= RARE}
-    return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity)
+    return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity, fulltext=scope.fulltext)
 
 
 def rarity_of(memories: int, having: int) -> float:
@@ -227,56 +196,22 @@ def rarest(counts: Mapping[str, int], limit: int) -> set[str]:
     return found
 
 
-def best(
-    connection: Connection, words: Words, counts: Mapping[str, int], limit: int, among: Filtered
-) -> Best:
+def best(fulltext: FullText, words: Words, counts: Mapping[str, int], limit: int, among: Filtered) -> Best:
     """Return the best of the memories that pass a filter by the rarest terms, and where these find too
     few, by all.
     """
-    few, everything = (
-        AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
-        for sql in (FEW_AMONG_FILTERED, AMONG_FILTERED)
-    )
     is_rare = sum(counts.values()) <= MATCHES_MAX
     chosen = rarest(counts, limit)
     if len(chosen) < len(counts) and not is_rare:
-        expression = " OR ".join(term for term in counts if term in chosen)
-        found = connection.execute(few, (expression, *among.values, limit)).fetchall()
+        found = fulltext.best([term for term in counts if term in chosen], among, limit, are_few=True)
         if len(found) >= limit * ENOUGH:
-            return Best([row[0] for row in found], {})
-    scores = dict(
-        connection.execute(
-            everything, (words.expression, *among.values, MATCHES_MAX if is_rare else limit)
-        ).fetchall()
-    )
+            return Best(list(found), {})
+    scores = fulltext.best(words.terms, among, MATCHES_MAX if is_rare else limit)
     return Best(list(scores)[:limit], scores, is_complete=is_rare)
 
 
-def best_of_rows(connection: Connection, words: Words, rows: Sequence[int], limit: int) -> Best:
+def best_of_rows(fulltext: FullText, words: Words, rows: Sequence[int], limit: int) -> Best:
     """Return the best of some memory rows."""
-    scores = of_rows(connection, words, list(rows))
+    scores = fulltext.scores(words.terms, rows)
     ordered = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
     return Best(ordered, {row: scores[row] for row in ordered})
-
-
-def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, float]:
-    """Return the BM25 scores of those of *rows* that have any of the words."""
-    return dict(connection.execute(AMONG_ROWS, (words.expression, str(rows))).fetchall()) if rows else {}
-
-
-def any_of(terms: tuple[str, ...]) -> Words:
-    """Return what finds any of some terms."""
-    return Words(" OR ".join(terms), terms)
-
-
-def _count(connection: Connection, term: str, most: int) -> int:
-    check()
-    count: int = connection.execute(_COUNT, (term, most)).fetchone()[0]
-    return count
-
-
-def _latest(connection: Connection, term: str) -> npt.NDArray[np.int64]:
-    check()
-    return np.array(
-        msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64
-    )

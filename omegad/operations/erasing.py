@@ -375,7 +375,7 @@ class Erasing:
         if failures:
             raise failures[0]
         services[RecentVectors].forget(found.memory_ids)
-        services.near.forget_index()
+        services.near.forget()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
         return [*dict.fromkeys((*unlike, *failed))]

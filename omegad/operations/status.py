@@ -347,7 +347,7 @@ def _parts(status: ServiceStatus) -> Iterable[Metric]:
         Metric("spool_files", "gauge", "Hooks that wait to be taken in.", status.spool.waiting),
         Metric("spool_lost", "gauge", "Hooks that were let go.", status.spool.lost),
         Metric("index_vectors", "gauge", "Vectors held in memory.", embedding.index_vectors),
-        Metric("index_bytes", "gauge", "Size of the vectors held in memory.", embedding.index_bytes),
+        Metric("index_bytes", "gauge", "Size of vectors and words in memory.", embedding.index_bytes),
         Metric("embedding_backlog", "gauge", "Memories that wait for their vectors.", embedding.backlog),
         Metric(
             "self_check_timestamp_seconds",

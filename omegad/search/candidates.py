@@ -123,9 +123,10 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     if sought.words is None:
         return Named(of_period, Best([], {}))
     count = max(CANDIDATES, sought.wanted)
-    best = words.best(connection, sought.words, sought.vocabulary.counts, count, among)
+    fulltext = sought.scope.fulltext
+    best = words.best(fulltext, sought.words, sought.vocabulary.counts, count, among)
     if of_period:
-        best = best.joined(words.best_of_rows(connection, sought.words, of_period, count))
+        best = best.joined(words.best_of_rows(fulltext, sought.words, of_period, count))
     return Named(of_period, best)
 
 
@@ -148,7 +149,8 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     )
     bm25 = best.scores
     if sought.words and not best.is_complete:
-        bm25 = bm25 | words.of_rows(connection, sought.words, [row for row in rows if row not in bm25])
+        left = [row for row in rows if row not in bm25]
+        bm25 = bm25 | sought.scope.fulltext.scores(sought.words.terms, left)
     if sought.vector is not None and sought.index is not None:
         cosine |= sought.index.cosines_of(
             connection, sought.vector, [row for row in rows if row not in cosine]

@@ -316,8 +316,8 @@ def _sought(
     wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
     vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})
     if wanted:
-        wanted = words.completed(connection, wanted, question.proper)
-        vocabulary = words.vocabulary(connection, wanted, scope, named)
+        wanted = words.completed(scope.fulltext, wanted, question.proper)
+        vocabulary = words.vocabulary(wanted, scope, named)
     return SearchRequest(
         scope=scope,
         vector=None,

@@ -270,7 +270,7 @@ class Reader:
         for term in wanted.terms:
             begins = begun.get(term)
             chosen[begins if begins and not known[term].known and known[begins].known else term] = None
-        return words.any_of(tuple(chosen)), {term: known[term] for term in chosen}
+        return Words(tuple(chosen)), {term: known[term] for term in chosen}
 
     async def _by_words(
         self, scope: Filter, known: Mapping[str, Count], everything: int, limit: int

@@ -128,6 +128,11 @@ def leave_wal(connection: Connection) -> None:
         raise errors.StorageFailed(f"the write-ahead log cannot be left: the journal mode stays {mode!r}")
 
 
+def open_in_memory() -> Connection:
+    """Open a private database in memory."""
+    return _open(":memory:")
+
+
 def open_scratch() -> Connection:
     """Open a private database, which grows onto the disk where it is large and is gone when it is closed.
 

@@ -212,6 +212,7 @@ async def served_here(
             service.reactions,
         ):
             tasks.start_soon(part.run)
+        tasks.start_soon(service.services.near.keep_words, service.services.views)
         never = msgspec.structs.replace(fitted(), floor=0.0)
         with patch.object(answering, "fitted", lambda: never):
             yield service

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from omegad.index import words
-from omegad.index.filters import Filters, where
-from omegad.index.scope import COUNTED_MAX, Filtered, Scope
+from omegad.index import fulltext, words
+from omegad.index.filters import Filtered, Filters, where
+from omegad.index.fulltext import FullText
+from omegad.index.scope import COUNTED_MAX, Scope
 from omegad.index.words import Best, Vocabulary, Words
 from omegad.search import QueryMemory
 from omegad.text.periods import period
@@ -45,14 +46,13 @@ def asked(text: str) -> Words:
 
 def best(views: Searched, text: str, limit: int = 100, among: Filtered = EVERYTHING) -> Best:
     """Return the best, with the scores of all of them."""
-    wanted = asked(text)
-    found = words.best(views.connection, wanted, words.counts(views.connection, wanted), limit, among)
-    return Best(found.rows, words.of_rows(views.connection, wanted, found.rows))
+    wanted, everything = asked(text), FullText(views.connection)
+    found = words.best(everything, wanted, words.counts(everything, wanted), limit, among)
+    return Best(found.rows, everything.scores(wanted.terms, found.rows))
 
 
 def vocabulary(views: Searched, text: str, **filters: Any) -> Vocabulary:
     return words.vocabulary(
-        views.connection,
         asked(text),
         Scope(views.connection, Filters(**filters), LATER_US, None),
         period(text, LATER_US),
@@ -66,7 +66,7 @@ def test_a_term_of_thousands_chooses_nobody_where_rarer_ones_find_enough_and_cou
     assert len(found.rows) == 100
     assert all(row % 8 == 0 for row in found.rows)
     assert found.rows[0] == 16
-    assert found.scores[24] > words.of_rows(large.connection, asked("canary"), [24])[24]
+    assert found.scores[24] > FullText(large.connection).scores(asked("canary").terms, [24])[24]
 
 
 @pytest.mark.parametrize("among", [EVERYTHING, Filtered("m.id % 2 = 1", ())], ids=["of all", "of some"])
@@ -83,8 +83,8 @@ def test_where_rare_terms_find_too_few_the_common_one_chooses_too(large: Searche
 def test_a_name_is_completed_where_nothing_else_has_it(views: Searched, text: str, completed: str) -> None:
     views.store("a", "the event evt_1PQrst failed")
     views.store("b", "the event evt_2 passed")
-    assert words.completed(views.connection, asked(text), {text.lower()}).terms == (completed,)
-    assert words.completed(views.connection, asked(text), set()) == asked(text)
+    assert words.completed(FullText(views.connection), asked(text), {text.lower()}).terms == (completed,)
+    assert words.completed(FullText(views.connection), asked(text), set()) == asked(text)
 
 
 # --- what the memories know -----------------------------------------------------------------------
@@ -201,9 +201,9 @@ def test_full_text_drives_the_search_and_is_asked_once(
     if is_analysed:
         views.connection.execute("ANALYZE")
     condition, values = where(QueryMemory(text="alpha", **filters), START_US)
-    check_that_full_text_drives(views, words.AMONG_CURRENT, "alpha", 1, 10)
-    check_that_full_text_drives(views, words.AMONG_ROWS, "alpha", "[1, 2]")
-    for sql in (words.AMONG_FILTERED, words.FEW_AMONG_FILTERED):
+    check_that_full_text_drives(views, fulltext.AMONG_CURRENT, "alpha", 1, 10)
+    check_that_full_text_drives(views, fulltext.AMONG_ROWS, "alpha", "[1, 2]")
+    for sql in (fulltext.AMONG_FILTERED, fulltext.FEW_AMONG_FILTERED):
         check_that_full_text_drives(views, sql.format(condition=condition), "alpha", *values, 10)
 
 

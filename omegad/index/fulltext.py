@@ -1,0 +1,185 @@
+"""What full text is asked of the terms of a question: who holds them, and what BM25 makes of that.
+
+It is asked in SQL, or answered from its words where they are in memory; the answers are the same.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from omegad.index import terms
+from omegad.index.active import overdue
+from omegad.index.filters import Filtered
+from omegad.index.postings import WEIGHTS, Holding, Integers, Postings, distinct
+from omegad.index.resident_words import ResidentWords, Tokenizer
+from omegad.storage.driver import Connection
+from omegad.storage.readers import check
+
+# LIMIT has a plus wherever a search limits: SQLite looks at the value of a bare parameter there, and prepares
+# the statement anew for the next.
+_SCORED = (
+    f"SELECT memories_fts.rowid, -bm25(memories_fts, {', '.join(map(str, WEIGHTS))}) AS score FROM"
+    " memories_fts"
+)
+_MATCHES = f"{_SCORED} WHERE memories_fts MATCH ?"
+
+# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are
+# a set beside it.
+AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
+AMONG_FILTERED = (
+    f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC,"
+    " rowid LIMIT +?"
+)
+# The same where few match: each is looked up as a memory, and the memories need not be gone through.
+FEW_AMONG_FILTERED = f"""
+{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}}
+  ORDER BY score DESC, m.id LIMIT +?
+"""
+# What is hidden has left full text, so that of everything only what is overdue is to be left out.
+AMONG_CURRENT = f"""
+{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE {overdue("?")})
+  ORDER BY score DESC, rowid LIMIT +?
+"""
+_HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
+# As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
+_LATEST = (
+    "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY"
+    " rowid DESC LIMIT +?)"
+)
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT +?)"
+
+
+class FullText:
+    """Full text as one connection sees it. A term is an expression of `terms`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def count(self, term: str, most: int) -> int:
+        """Return how many memories hold a term, and at most so many."""
+        check()
+        count: int = self._connection.execute(_COUNT, (term, most)).fetchone()[0]
+        return count
+
+    def latest(self, term: str, most: int) -> npt.NDArray[np.int64]:
+        """Return which memories hold a term, the latest first and at most so many."""
+        check()
+        (rows,) = self._connection.execute(_LATEST, (term, most)).fetchone()
+        return np.array(msgspec.json.decode(rows), np.int64)
+
+    def holds(self, term: str, row: int) -> bool:
+        """Say whether a memory holds a term."""
+        return self._connection.execute(_HOLDS, (term, row)).fetchone() is not None
+
+    def scores(self, wanted: Sequence[str], rows: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 scores, by row, of those of *rows* that hold any of the terms."""
+        if not rows:
+            return {}
+        return dict(self._connection.execute(AMONG_ROWS, (_any_of(wanted), str(list(rows)))).fetchall())
+
+    def best(
+        self, wanted: Sequence[str], among: Filtered, limit: int, *, are_few: bool = False
+    ) -> dict[int, float]:
+        """Return the scores of those that hold any of the terms and pass a filter, the best first and at most
+        so many; *are_few* tells that few hold any.
+        """
+        sql = FEW_AMONG_FILTERED if are_few else AMONG_FILTERED
+        asked = AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
+        return dict(self._connection.execute(asked, (_any_of(wanted), *among.values, limit)).fetchall())
+
+
+class ResidentFullText(FullText):
+    """The same from its words in memory. What begins with something is asked in SQL all the same."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        postings: Postings,
+        tokenizer: Tokenizer,
+        passing: Callable[[Integers], npt.NDArray[np.bool_]],
+    ) -> None:
+        """Take the words of the state that *connection* sees, and what says of rows whether they pass the
+        filter.
+        """
+        super().__init__(connection)
+        self._postings = postings
+        self._tokenizer = tokenizer
+        self._passing = passing
+        self._held: dict[str, list[Holding]] = {}
+
+    def count(self, term: str, most: int) -> int:
+        """Return how many memories hold a term, and at most so many."""
+        return super().count(term, most) if terms.is_beginning(term) else min(most, len(self._rows(term)))
+
+    def latest(self, term: str, most: int) -> npt.NDArray[np.int64]:
+        """Return which memories hold a term, the latest first and at most so many."""
+        return super().latest(term, most) if terms.is_beginning(term) else self._rows(term)[::-1][:most]
+
+    def holds(self, term: str, row: int) -> bool:
+        """Say whether a memory holds a term."""
+        if terms.is_beginning(term):
+            return super().holds(term, row)
+        return any(one.counts_in(np.array([row])).any() for one in self._holdings(term))
+
+    def scores(self, wanted: Sequence[str], rows: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 scores, by row, of those of *rows* that hold any of the terms."""
+        if any(map(terms.is_beginning, wanted)):
+            return super().scores(wanted, rows)
+        asked = np.array(rows, np.int64)
+        scores = self._postings.scores(self._of(wanted), asked)
+        is_held = scores > 0
+        return dict(zip(asked[is_held].tolist(), scores[is_held].tolist(), strict=True))
+
+    def best(
+        self, wanted: Sequence[str], among: Filtered, limit: int, *, are_few: bool = False
+    ) -> dict[int, float]:
+        """Return the scores of those that hold any of the terms and pass the filter, the best first and at
+        most so many.
+        """
+        if any(map(terms.is_beginning, wanted)):
+            return super().best(wanted, among, limit, are_few=are_few)
+        held = self._of(wanted)
+        rows = distinct(np.concatenate([one.rows for one in held]))
+        check()
+        rows = rows[self._passing(rows)]
+        scores = self._postings.scores(held, rows)
+        if len(rows) > limit:
+            kept = scores >= np.partition(scores, -limit)[-limit]
+            rows, scores = rows[kept], scores[kept]
+        order = np.lexsort((rows, -scores))[:limit]
+        return dict(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+
+    def _rows(self, term: str) -> Integers:
+        (first, *others) = self._holdings(term)
+        return distinct(np.concatenate([first.rows, *(one.rows for one in others)])) if others else first.rows
+
+    def _of(self, wanted: Sequence[str]) -> list[Holding]:
+        return [one for term in wanted for one in self._holdings(term)]
+
+    def _holdings(self, term: str) -> list[Holding]:
+        """Return who holds each of the phrases that a term is found by."""
+        if (found := self._held.get(term)) is None:
+            check()
+            phrases = map(self._tokenizer.tokens, terms.texts_of(term))
+            found = self._held[term] = [self._postings.holding(phrase) for phrase in phrases]
+        return found
+
+
+def opened(
+    connection: Connection,
+    words: ResidentWords | None,
+    passing: Callable[[Integers], npt.NDArray[np.bool_]],
+) -> FullText:
+    """Return full text as a connection sees it, in memory if it is; *passing* says of rows whether they pass
+    the filter of the question.
+    """
+    if words is not None and (postings := words.of(connection)) is not None:
+        assert words.tokenizer is not None
+        return ResidentFullText(connection, postings, words.tokenizer, passing)
+    return FullText(connection)
+
+
+def _any_of(wanted: Sequence[str]) -> str:
+    return " OR ".join(wanted)

@@ -1,0 +1,212 @@
+"""The words of memories as full text holds them, as arrays: which memories hold a phrase, how often, and what
+BM25 makes of that.
+
+A token is told by its hash. Where it stands is one number: the row of the memory, the column, and the place
+in that, so that the tokens of a phrase stand at numbers that follow each other. What was read at once is a
+segment, whose arrays never change; what a memory says otherwise later is in a segment after it.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ROW_SHIFT, COLUMN_SHIFT = 31, 29
+WEIGHTS = (1.0, 0.5, 0.5, 0.5)
+"""What a word counts in each column of full text."""
+K1, B = 1.2, 0.75  # as FTS5 has them
+IDF_LEAST = 1e-6
+
+MERGED_MAX = 1 << 18
+"""Places at most of a segment that another one is merged into, which takes some 30 ms."""
+NEARLY = 8  # times as many places, up to which a segment is merged with the one after it
+
+_WEIGHTS = np.array(WEIGHTS)
+_COLUMN = (1 << ROW_SHIFT - COLUMN_SHIFT) - 1
+_NOWHERE = np.empty(0, np.int64)
+
+
+class Segment(NamedTuple):
+    """The words of some memories, each with all that full text has of it.
+
+    Of each token, in ascending order of their hashes, the places stand in ascending order from `begins` to
+    `ends`. `rows` are the memories, in ascending order, `lengths` how many tokens each has, and `gone` those
+    that are not of this segment any more.
+    """
+
+    tokens: Integers
+    begins: Integers
+    ends: Integers
+    places: Integers
+    rows: Integers
+    lengths: Integers
+    gone: Integers
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the arrays take."""
+        return sum(array.nbytes for array in self)
+
+    def places_of(self, token: int) -> Integers:
+        """Return where a token stands."""
+        which = self.tokens.searchsorted(token)
+        if which == len(self.tokens) or self.tokens[which] != token:
+            return _NOWHERE
+        return self.places[self.begins[which] : self.ends[which]]
+
+    def without(self, rows: Integers) -> "Segment":
+        """Return the segment without some memories."""
+        gone = self.rows[_are_among(self.rows, rows)]
+        return self._replace(gone=distinct(np.append(self.gone, gone))) if len(gone) else self
+
+    def left(self) -> npt.NDArray[np.bool_]:
+        """Say of each of the rows whether it is of this segment still."""
+        return ~_are_among(self.rows, self.gone)
+
+
+class Holding(NamedTuple):
+    """The memories that hold a phrase, in ascending order, and what it counts in each by its columns."""
+
+    rows: Integers
+    counts: Floats
+
+    def counts_in(self, rows: Integers) -> Floats:
+        """Return what it counts in each of some rows, 0 where it is not."""
+        if not len(self.rows):
+            return np.zeros(len(rows))
+        which = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
+        return np.where(self.rows[which] == rows, self.counts[which], 0.0)
+
+
+class Postings:
+    """The words of one state of full text. It never changes, and is safe to use from several threads."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = tuple(segments)
+
+    @cached_property
+    def count(self) -> int:
+        """How many memories there are."""
+        return sum(len(one.rows) - len(one.gone) for one in self.segments)
+
+    @cached_property
+    def tokens(self) -> int:
+        """How many tokens they have in all."""
+        return sum(int(one.lengths[one.left()].sum()) for one in self.segments)
+
+    def holding(self, phrase: Sequence[int]) -> Holding:
+        """Return the memories with some tokens in a row, in one column."""
+        found = [places for one in self.segments if phrase and len(places := _standing(one, phrase))]
+        if not found:
+            return Holding(_NOWHERE, np.empty(0))
+        places = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+        rows = places >> ROW_SHIFT
+        first = _firsts(rows)
+        weights = _WEIGHTS[places >> COLUMN_SHIFT & _COLUMN]
+        return Holding(rows[first], np.add.reduceat(weights, first))
+
+    def scores(self, held: Sequence[Holding], rows: Integers) -> Floats:
+        """Return the BM25 scores (greater is better) of some rows, all of which there are, for phrases
+        together: what FTS5 computes.
+        """
+        spread = K1 * (1 - B + B * self._lengths_of(rows) / (self.tokens / (self.count or 1)))
+        counts, rarity = np.zeros((len(held), len(rows))), np.empty((len(held), 1))
+        for place, one in enumerate(held):
+            counts[place], having = one.counts_in(rows), len(one.rows)
+            rarity[place] = max(IDF_LEAST, math.log((self.count - having + 0.5) / (having + 0.5)))
+        found: Floats = (rarity * ((counts * (K1 + 1.0)) / (counts + spread))).sum(axis=0)
+        return found
+
+    def changed(self, rows: Integers, new: Segment) -> "Postings":
+        """Return the words after some rows changed to what a segment says of them."""
+        segments = [one.without(rows) for one in self.segments]
+        while segments and len(segments[-1].places) <= MERGED_MAX and _are_near(segments[-1], new):
+            new = _merged(segments.pop(), new)
+        return Postings([*segments, new])
+
+    def _lengths_of(self, rows: Integers) -> Integers:
+        found = np.zeros(len(rows), np.int64)
+        for one in self.segments:
+            if len(one.rows):
+                which = np.minimum(one.rows.searchsorted(rows), len(one.rows) - 1)
+                is_there = one.rows[which] == rows
+                if len(one.gone):
+                    is_there &= ~_are_among(rows, one.gone)
+                found[is_there] = one.lengths[which[is_there]]
+        return found
+
+
+def segment(tokens: Integers, begins: Integers, ends: Integers, places: Integers) -> Segment:
+    """Return a segment of tokens in any order."""
+    order, rows = tokens.argsort(), np.sort(places >> ROW_SHIFT)
+    first = _firsts(rows)
+    lengths = np.diff(first, append=len(rows))
+    return Segment(tokens[order], begins[order], ends[order], places, rows[first], lengths, _NOWHERE)
+
+
+def sorted_segment(tokens: Integers, places: Integers) -> Segment:
+    """Return a segment of tokens, in any order and each as often as it stands somewhere, and where each
+    stands.
+    """
+    order = np.lexsort((places, tokens))
+    tokens, places = tokens[order], places[order]
+    begins = _firsts(tokens)
+    return segment(tokens[begins], begins, np.append(begins[1:], len(tokens))[: len(begins)], places)
+
+
+def distinct(values: Integers) -> Integers:
+    """Return what of some values is distinct, in ascending order; `np.unique` loads more than that."""
+    ordered = np.sort(values)
+    return ordered[_firsts(ordered)]
+
+
+def _firsts(ordered: Integers) -> npt.NDArray[np.intp]:
+    """Return where in ordered values each stands first."""
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return is_first.nonzero()[0]
+
+
+def _standing(one: Segment, phrase: Sequence[int]) -> Integers:
+    """Return where in a segment the first of a phrase's tokens stands with the others in a row."""
+    found = [one.places_of(token) for token in phrase]
+    rarest = min(range(len(found)), key=lambda place: len(found[place]))
+    places = found[rarest] - rarest if rarest else found[0]
+    for place, others in enumerate(found):
+        if place != rarest and len(places):
+            places = places[_are_among(places + place, others)]
+    if len(one.gone) and len(places):
+        places = places[~_are_among(places >> ROW_SHIFT, one.gone)]
+    return places
+
+
+def _are_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
+    """Say of each value whether it is among others, which are in ascending order."""
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    are_among: npt.NDArray[np.bool_] = (
+        ordered[np.minimum(ordered.searchsorted(values), len(ordered) - 1)] == values
+    )
+    return are_among
+
+
+def _are_near(one: Segment, other: Segment) -> bool:
+    return len(one.places) <= NEARLY * len(other.places)
+
+
+def _merged(*segments: Segment) -> Segment:
+    """Return what is left of some segments as one."""
+    tokens, places = list[Integers](), list[Integers]()
+    for one in segments:
+        order = one.begins.argsort()
+        each = np.repeat(one.tokens[order], (one.ends - one.begins)[order])
+        is_left = ~_are_among(one.places >> ROW_SHIFT, one.gone)
+        tokens.append(each[is_left])
+        places.append(one.places[is_left])
+    return sorted_segment(np.concatenate(tokens), np.concatenate(places))
