@@ -17,7 +17,7 @@ from tests.bench import texts
 from tests.bench.figures import Timer
 from tests.bench.peers.mcp import PeerFailed
 from tests.bench.peers.processes import cpu_ms, files_mb, resident_mb
-from tests.bench.peers.systems import HYBRID, MODES, TOLD_APART, System
+from tests.bench.peers.systems import HYBRID, MODES, TOLD_APART, Asked, System
 from tests.bench.texts import Note
 
 STORE, FLOOR = "store", "embedding alone"
@@ -67,8 +67,6 @@ class Outcome(msgspec.Struct, kw_only=True):
 class Floor:
     """The model alone, in this process, as omegad runs it."""
 
-    name = FLOOR
-
     def __init__(self, models: Path) -> None:
         """Load it; raises FileNotFoundError where it is not installed."""
         manifest = installed(models, MINILM.name)
@@ -95,7 +93,7 @@ class _Calls:
 
     def turn(
         self,
-        system: System | Floor,
+        system: Asked,
         new: Sequence[Note],
         questions: dict[str, list[Note]],
         cpu: Callable[[], float],
@@ -128,11 +126,11 @@ class _Calls:
         }
 
 
-def _is_found(system: System | Floor, mode: str, note: Note) -> bool:
+def _is_found(system: Asked, mode: str, note: Note) -> bool:
     return note.content[:TOLD_APART] in system.ask(mode, note)[:AMONG_FIRST]
 
 
-def run(systems: Sequence[System], floor: Floor, plan: Plan, tell: Callable[[str], None]) -> Outcome:
+def run(systems: Sequence[System], floor: Asked, plan: Plan, tell: Callable[[str], None]) -> Outcome:
     """Start the systems, measure them at each size, and stop them. What fails is told and left out from
     there on.
     """
@@ -141,7 +139,7 @@ def run(systems: Sequence[System], floor: Floor, plan: Plan, tell: Callable[[str
 
 class _Run:
     def __init__(
-        self, systems: Sequence[System], floor: Floor, plan: Plan, tell: Callable[[str], None]
+        self, systems: Sequence[System], floor: Asked, plan: Plan, tell: Callable[[str], None]
     ) -> None:
         self._there, self._floor, self._plan, self._tell = list(systems), floor, plan, tell
         self._notes = texts.notes(max(plan.sizes), "peers")
@@ -192,7 +190,7 @@ class _Run:
         choose = random.Random(f"asked {size}")  # noqa: S311  nothing is secret
         # No question is asked twice: systems remember the vectors of texts.
         asked = iter(choose.sample(known, plan.rounds * plan.calls * len(MODES)))
-        calls = {one.name: _Calls() for one in (self._floor, *self._there)}
+        calls = {name: _Calls() for name in (FLOOR, *(one.name for one in self._there))}
         for number in range(plan.rounds):
             start = len(known) + number * plan.calls
             new = self._notes[start : start + plan.calls]

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -33,6 +33,18 @@ Tool = tuple[str, dict[str, object]]
 """A tool's name, and what it is given."""
 
 
+class Asked(Protocol):
+    """What is told notes and asked questions."""
+
+    def store(self, note: Note, /) -> bool:
+        """Have a note remembered, and return whether it was taken. Raises `PeerFailed`."""
+        ...
+
+    def ask(self, mode: str, note: Note, /) -> list[str]:
+        """Ask what *note* answers; return how each result begins, the best first. Raises `PeerFailed`."""
+        ...
+
+
 class System(ABC):
     """A memory service at work in a folder of its own, which outlives its processes."""
 
@@ -53,11 +65,11 @@ class System(ABC):
 
     @abstractmethod
     def store(self, note: Note) -> bool:
-        """Have a note remembered, and return whether it was taken. Raises `PeerFailed`."""
+        """As `Asked` says."""
 
     @abstractmethod
     def ask(self, mode: str, note: Note) -> list[str]:
-        """Ask what *note* answers; return how each result begins, the best first. Raises `PeerFailed`."""
+        """As `Asked` says."""
 
     @abstractmethod
     def processes(self) -> list[int]:

@@ -27,8 +27,6 @@ PATIENCE_S = 30.0
 class NoModel:
     """Embeds nothing, in no time."""
 
-    name = measuring.FLOOR
-
     def store(self, _note: texts.Note) -> bool:
         return True
 
