@@ -1,6 +1,7 @@
 """`python -m tests.bench peers`."""
 
 import argparse
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from tests.bench.peers.processes import PROC
 from tests.bench.peers.systems import PEERS, McpSystem, Omegad, OmegadByMcp, System
 
 SIZES, LIMIT_S = [1_000, 10_000], 1_800.0
-CANNOT = 2
+CANNOT, TERMINATED = 2, 143
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     except FileNotFoundError as error:
         _tell(str(error))
         return CANNOT
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that nothing is left behind
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="omegad-peers-")))
         cache = options.cache or place / "cache"

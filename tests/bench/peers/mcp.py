@@ -162,5 +162,5 @@ class StdioServer:
         return line
 
     def _tail(self) -> str:
-        said = self._errors.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip()
-        return f"its last words: {said}" if said else "it said nothing"
+        said = self._errors.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip().splitlines()
+        return f"its last words: {said[-1]}" if said else "it said nothing"

@@ -2,6 +2,7 @@
 
 import random
 import statistics
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -171,18 +172,21 @@ class _Run:
 
     def _fill(self, first: int, end: int) -> None:
         """Fill all at once up to note *end*: nothing is measured meanwhile."""
-        until = time.perf_counter() + self._plan.limit_s
+        until, is_broken_off = time.perf_counter() + self._plan.limit_s, threading.Event()
 
         def fill(system: System) -> None:
             for number in range(first, end):
-                if time.perf_counter() > until:
+                if time.perf_counter() > until or is_broken_off.is_set():
                     raise PeerFailed(f"the time was over when it had {number:,} memories")
                 self._refused[system.name] += not system.store(self._notes[number])
 
         with ThreadPoolExecutor(max(1, len(self._there))) as threads:
             works = [threads.submit(self._attempt, one, partial(fill, one)) for one in list(self._there)]
-            for work in works:
-                work.result()
+            try:
+                for work in works:
+                    work.result()
+            finally:
+                is_broken_off.set()
 
     def _measure(self, size: int) -> None:
         """Measure at one size: rounds, in each of which every system has its turn, and starts in the end."""

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ WHOLE = 12_000_000
 SESSIONS = 60
 EVENT_BYTES = 6_000
 """Of the disk, about, for each event, its views being there twice for a while."""
-CANNOT = 2
+CANNOT, TERMINATED = 2, 143
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         why = f"{needed / 1e9:.0f} GB may be needed below {place}, and {free / 1e9:.0f} GB are free"
         _tell(why if free < needed else "memory is read from /proc, which is not here")
         return CANNOT
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that nothing is left behind
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="omegad-year-", dir=place)))
         year = Year(lived(options.shape or _lived_week(folder)), "year")
