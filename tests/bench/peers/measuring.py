@@ -24,6 +24,8 @@ from tests.bench.texts import Note
 STORE, FLOOR = "store", "embedding alone"
 ROUNDS, CALLS, STARTS = 5, 20, 3
 AMONG_FIRST = 5
+REFUSED_MAX = 0.05
+"""Of the notes: who takes fewer has not come to the size that is measured."""
 SETTLE_S = 0.4  # after a block of calls: what a system does after its answers is part of their price
 
 
@@ -75,9 +77,9 @@ class Floor:
             raise FileNotFoundError(f"{MINILM.name} is not installed: `omegad model install` installs it")
         self._session = Session(models / MINILM.name, manifest)
 
-    def store(self, note: Note) -> bool:
+    def store(self, note: Note) -> str:
         self._session.embed(note.content)
-        return True
+        return ""
 
     def ask(self, _mode: str, note: Note) -> list[str]:
         self._session.embed(note.question)
@@ -85,12 +87,12 @@ class Floor:
 
 
 class _Calls:
-    """What the calls of one system took, and what was found."""
+    """What the calls of one system took, and how many were true: that a note was refused, or found."""
 
     def __init__(self) -> None:
         self.timers: dict[str, Timer] = {}
         self.cpu_ms: dict[str, float] = {}
-        self.found: dict[str, int] = {}
+        self.true: dict[str, int] = {}
 
     def turn(
         self,
@@ -105,13 +107,13 @@ class _Calls:
             self._block(mode, notes, partial(_is_found, system, mode), cpu)
 
     def _block(
-        self, kind: str, notes: Sequence[Note], call: Callable[[Note], bool], cpu: Callable[[], float]
+        self, kind: str, notes: Sequence[Note], call: Callable[[Note], object], cpu: Callable[[], float]
     ) -> None:
         timer, before = self.timers.setdefault(kind, Timer()), cpu()
         for note in notes:
             with timer.lap():
-                is_found = call(note)
-            self.found[kind] = self.found.get(kind, 0) + is_found
+                is_true = bool(call(note))
+            self.true[kind] = self.true.get(kind, 0) + is_true
         time.sleep(SETTLE_S)
         self.cpu_ms[kind] = self.cpu_ms.get(kind, 0.0) + cpu() - before
 
@@ -122,9 +124,7 @@ class _Calls:
         }
 
     def shares(self) -> dict[str, float]:
-        return {
-            kind: self.found[kind] / len(timer.ms) for kind, timer in self.timers.items() if kind != STORE
-        }
+        return {kind: self.true[kind] / len(timer.ms) for kind, timer in self.timers.items() if kind != STORE}
 
 
 def _is_found(system: Asked, mode: str, note: Note) -> bool:
@@ -178,7 +178,11 @@ class _Run:
             for number in range(first, end):
                 if time.perf_counter() > until or is_broken_off.is_set():
                     raise PeerFailed(f"the time was over when it had {number:,} memories")
-                self._refused[system.name] += not system.store(self._notes[number])
+                if refusal := system.store(self._notes[number]):
+                    self._refused[system.name] += 1
+                    if self._refused[system.name] > REFUSED_MAX * end:
+                        refused = f"{self._refused[system.name]:,} of {number + 1:,} notes"
+                        raise PeerFailed(f"it did not take {refused}, this one since {refusal}")
 
         with ThreadPoolExecutor(max(1, len(self._there))) as threads:
             works = [threads.submit(self._attempt, one, partial(fill, one)) for one in list(self._there)]
@@ -211,7 +215,7 @@ class _Run:
 
     def _finish(self, system: System, size: int, calls: _Calls, known: Sequence[Note]) -> None:
         """Add the row of a system, which is started some more times for it."""
-        self._refused[system.name] += len(calls.timers[STORE].ms) - calls.found[STORE]
+        self._refused[system.name] += calls.true[STORE]
         resident, starts = resident_mb(system.processes()), list[float]()
         for number in range(STARTS):
             system.stop()

@@ -36,8 +36,8 @@ Tool = tuple[str, dict[str, object]]
 class Asked(Protocol):
     """What is told notes and asked questions."""
 
-    def store(self, note: Note, /) -> bool:
-        """Have a note remembered, and return whether it was taken. Raises `PeerFailed`."""
+    def store(self, note: Note, /) -> str:
+        """Have a note remembered; return why it was not taken, "" where it was. Raises `PeerFailed`."""
         ...
 
     def ask(self, mode: str, note: Note, /) -> list[str]:
@@ -64,7 +64,7 @@ class System(ABC):
         self.stack.close()
 
     @abstractmethod
-    def store(self, note: Note) -> bool:
+    def store(self, note: Note) -> str:
         """As `Asked` says."""
 
     @abstractmethod
@@ -120,10 +120,10 @@ class Omegad(System):
             self._daemon.kill()
             self._daemon.wait()
 
-    def store(self, note: Note) -> bool:
+    def store(self, note: Note) -> str:
         given = {"event_type": note.event_type, "session_id": note.session_id, "project": note.project}
         self._call("memory.store", content=note.content, **given)
-        return True
+        return ""
 
     def ask(self, mode: str, note: Note) -> list[str]:
         asked = {WORDS: "keyword"}.get(mode, mode)
@@ -180,12 +180,12 @@ class McpSystem(System):
         server = StdioServer(self._command, self._environment, self.folder, START_S)
         self._server = self.stack.enter_context(server)
 
-    def store(self, note: Note) -> bool:
+    def store(self, note: Note) -> str:
         try:
             self._server.tool(*self._adapter.store(note), ANSWER_S)
-        except ToolRefused:  # as what it takes for a duplicate
-            return False
-        return True
+        except ToolRefused as refusal:  # as of what it takes for a duplicate
+            return str(refusal)
+        return ""
 
     def ask(self, mode: str, note: Note) -> list[str]:
         said = self._server.tool(*self._adapter.asks[mode](note), ANSWER_S)
@@ -211,10 +211,10 @@ class OmegadByMcp(Omegad):
         bridge = StdioServer(self._command, self.environment, self.folder, START_S)
         self._bridge = self.stack.enter_context(bridge)
 
-    def store(self, note: Note) -> bool:
+    def store(self, note: Note) -> str:
         given = {"content": note.content, "event_type": note.event_type, "project": note.project}
         self._bridge.tool("omega_store", given, ANSWER_S)
-        return True
+        return ""
 
     def ask(self, mode: str, note: Note) -> list[str]:
         asked = {WORDS: "keyword"}.get(mode, mode)
