@@ -156,7 +156,7 @@ class Making:
             resident_mb=most[0],
             views_mb=service.services.views.file.stat().st_size / 1e6,
         )
-        self._tell(f"views of {events:,} events built in {found.seconds:.0f} s")
+        self._tell(f"views of {events:,} events built in {found.seconds:.0f} s, {found.cpu_s:.0f} of CPU")
         return found
 
 
