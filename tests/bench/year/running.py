@@ -168,13 +168,13 @@ def served(home: Path, tell: Tell) -> Served:
         start_s, resident = time.perf_counter() - running.started_s, resident_mb([running.process.pid])
         tell(f"started in {start_s:.1f} s")
         pid, cpu_s = running.process.pid, {"start": cpu_ms([running.process.pid]) / 1e3}
-        verified_s, verified = _timed(client, pid, cpu_s, "log.verify")
+        verified_s, verified = _timed(client, pid, cpu_s, "verified", "log.verify")
         tell(f"verified in {verified_s:.0f} s")
-        due_s, due = _timed(client, pid, cpu_s, "retention.apply", dry_run=True)
+        due_s, due = _timed(client, pid, cpu_s, "said", "retention.apply", dry_run=True)
         before = log.stat().st_size / 1e6
-        aged_s, aged = _timed(client, pid, cpu_s, "retention.apply")
+        aged_s, aged = _timed(client, pid, cpu_s, "gone", "retention.apply")
         tell(f"{sum(sum(one['counts'].values()) for one in aged['aged']):,} events aged in {aged_s:.0f} s")
-        again_s, again = _timed(client, pid, cpu_s, "log.verify")
+        again_s, again = _timed(client, pid, cpu_s, "verified again", "log.verify")
     assert [one["counts"] for one in due["aged"]] == [one["counts"] for one in aged["aged"]]
     return Served(
         start_s=start_s,
@@ -193,12 +193,13 @@ def served(home: Path, tell: Tell) -> Served:
 
 
 def _timed(
-    client: Client, pid: int, cpu_s: dict[str, float], method: str, **params: object
+    client: Client, pid: int, cpu_s: dict[str, float], name: str, method: str, **params: object
 ) -> tuple[float, Any]:
-    """Ask, and return how many seconds that took, and the answer; add the processor time to *cpu_s*."""
+    """Ask, and return how many seconds that took, and the answer; add the processor time to *cpu_s*,
+    by *name*."""
     began, cpu_began = time.perf_counter(), cpu_ms([pid])
     answer = client.call(method, **params)
-    cpu_s[f"{method}, {len(cpu_s)}"] = (cpu_ms([pid]) - cpu_began) / 1e3
+    cpu_s[name] = (cpu_ms([pid]) - cpu_began) / 1e3
     return time.perf_counter() - began, answer
 
 
