@@ -196,7 +196,8 @@ def _timed(
     client: Client, pid: int, cpu_s: dict[str, float], name: str, method: str, **params: object
 ) -> tuple[float, Any]:
     """Ask, and return how many seconds that took, and the answer; add the processor time to *cpu_s*,
-    by *name*."""
+    by *name*.
+    """
     began, cpu_began = time.perf_counter(), cpu_ms([pid])
     answer = client.call(method, **params)
     cpu_s[name] = (cpu_ms([pid]) - cpu_began) / 1e3
