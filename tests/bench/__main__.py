@@ -1,5 +1,5 @@
-"""`python -m tests.bench [NAME …] [--quick] [--large] [--json FILE]`, and `python -m tests.bench recall
---data DIR`.
+"""`python -m tests.bench [NAME …] [--quick] [--large] [--json FILE]`, and `python -m tests.bench recall` or
+`peers`.
 """
 
 import argparse
@@ -25,7 +25,9 @@ from tests.bench import (
     starts,
 )
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
+from tests.bench.peers import command as peers
 from tests.bench.recall import command as recall
+from tests.bench.year import command as year
 
 BENCHMARKS = {
     "append": appends.run,
@@ -73,7 +75,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
         description="Measure omegad beside floors of the same run; nothing passes or fails.",
-        epilog="`recall --data DIR` is apart from these: published benchmarks of memory systems; see its --help.",
+        epilog=(
+            "Apart from these, each with a --help of its own: `recall --data DIR`, published benchmarks of memory"
+            " systems, and `peers`, other memory services beside this one."
+        ),
     )
     parser.add_argument(
         "names",
@@ -95,6 +100,7 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["recall"]:
-        sys.exit(recall.main(sys.argv[2:]))
+    apart = {"peers": peers.main, "recall": recall.main, "year": year.main}
+    if sys.argv[1:2] and sys.argv[1] in apart:
+        sys.exit(apart[sys.argv[1]](sys.argv[2:]))
     main()

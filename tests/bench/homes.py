@@ -269,16 +269,16 @@ def served(home: Path, model: str = "none") -> Iterator[Running]:
 
 
 @contextmanager
-def connected(running: Running) -> Iterator[Client]:
-    """Connect as soon as the daemon listens."""
+def connected(running: Running, timeout_s: float = PATIENCE_S) -> Iterator[Client]:
+    """Connect as soon as the daemon listens; calls may take *timeout_s*."""
     with ExitStack() as stack:
-        yield _connect(stack, running)
+        yield _connect(stack, running, timeout_s)
 
 
-def _connect(stack: ExitStack, running: Running) -> Client:
+def _connect(stack: ExitStack, running: Running, timeout_s: float) -> Client:
     while True:
         try:
-            return stack.enter_context(Client(running.paths.socket, timeout_s=PATIENCE_S))
+            return stack.enter_context(Client(running.paths.socket, timeout_s=timeout_s))
         except NoDaemon:
             if running.process.poll() is not None or time.perf_counter() > running.started_s + PATIENCE_S:
                 raise RuntimeError(
