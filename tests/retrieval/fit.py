@@ -34,9 +34,7 @@ from tests.retrieval.corpora import FEW, Asked, Library, embedder, first_day, na
 Array = npt.NDArray[np.float64]
 
 TARGET = Path(models.__file__).with_name("model.json")
-BY_LENGTH = ("words", "coverage", "brief")
-"""The features whose weight depends on how long the texts are."""
-BY_COVERAGE = ("meaning", "words", "rare_words", "coverage", "beginning", "in_a_row")
+BY_COVERAGE = ("meaning", "coverage")
 """The features whose weight depends on how much of the question the candidate holds that holds most."""
 PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
@@ -70,8 +68,11 @@ FOREIGN = 1  # questions of other projects of the domain that each project is as
 SMALL = 200
 # Share of what is answered in whole projects whose confidence is above the floor, in the domain where it is
 # least
-ANSWERED = 0.985
+ANSWERED, ANSWERED_ON_THE_FIRST_DAY = 0.99, 0.92
+LOWER = (1.0, 0.95, 0.9, 0.85)  # of that floor
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
+BY_LENGTH = tuple(name for name in FITTED if name not in STATED)
+"""The features whose weight depends on how long the texts are."""
 
 Domains = dict[str, list[Asked]]
 
@@ -197,7 +198,9 @@ def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness
     """
     some = [one for asked in domains.values() if any(one.stale for one in asked) for one in asked]
     found: list[tuple[float, Newness]] = []
-    for reach, low in product((0.0, 3.0, 4.0, 5.0, 6.0), (0.2, 0.3, 0.35)):
+    for reach, low in product(
+        (0.0, 4.0, 5.0, 6.0, 7.0), (0.3, 0.35)
+    ):  # from 0.25 on, what is kept aside loses
         newness = Newness(reach=reach, same=(low, low + 0.3), blind=BLIND)
         model = msgspec.structs.replace(start, newness=newness)
         figures = _figures(some, partial(library.rank, model=model))
@@ -241,12 +244,13 @@ def _confidence(library: Library, model: RankingModel, domains: Domains) -> Rank
         told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
         sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
     fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
-    return msgspec.structs.replace(fitted, caution=_caution(library, fitted))
+    return _caution(library, fitted)
 
 
-def _caution(library: Library, model: RankingModel) -> float:
-    """Return how many times the floor, for a sole memory, tells best what the homes of the first day answer
-    from what they do not; an answer lost costs as much as two that are none.
+def _caution(library: Library, model: RankingModel) -> RankingModel:
+    """Return the model with how many times the floor, for a sole memory, leaves least of what the homes of the
+    first day do not answer, and enough of what they do; and with a floor that comes down as far as `LOWER` where
+    that helps.
     """
     found = []
     for corpus in first_day():
@@ -259,19 +263,24 @@ def _caution(library: Library, model: RankingModel) -> float:
         [(size, sure) for size, sure, answers in found if answers is which] for which in (True, False)
     )
 
-    def told(times: float) -> float:
-        cautious = msgspec.structs.replace(model, caution=times)
-        kept = fmean(sure >= cautious.floor_of(size) for size, sure in answered)
-        return LOST * kept + fmean(sure < cautious.floor_of(size) for size, sure in others)
+    def told(cautious: RankingModel) -> tuple[bool, float]:
+        kept, silent = (
+            fmean((sure >= cautious.floor_of(size)) is is_kept for size, sure in some)
+            for is_kept, some in ((True, answered), (False, others))
+        )
+        return kept >= ANSWERED_ON_THE_FIRST_DAY, silent
 
-    tried: list[float] = np.arange(1.0, 10.0, 0.5).tolist()
-    times = max(tried, key=told)
-    fitted = msgspec.structs.replace(model, caution=times)
+    tried = (
+        msgspec.structs.replace(model, floor=share * model.floor, caution=times)
+        for share, times in product(LOWER, np.arange(1.0, 10.0, 0.5).tolist())
+    )
+    fitted = max(tried, key=told)
     shares = [100 * fmean(sure < fitted.floor_of(size) for size, sure in some) for some in (answered, others)]
     sys.stdout.write(
-        f"below {times:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
+        f"below {fitted.caution:.1f} floors of {fitted.floor:.3f} on the first day:"
+        f" answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
     )
-    return times
+    return fitted
 
 
 def _beside(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
