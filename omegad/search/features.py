@@ -120,6 +120,7 @@ def shown(
     rows: Sequence[int],
     question: Question,
     rarity: Mapping[str, float],
+    *,
     types: MemoryTypes,
     now_us: int,
 ) -> tuple[dict[int, MemoryFeatures], float]:

@@ -279,8 +279,8 @@ def looked_at(
         found.ids[places].tolist(),
         question,
         sought.vocabulary.rarity,
-        sources.types,
-        now_us,
+        types=sources.types,
+        now_us=now_us,
     )
     # The index may be a moment ahead of this reader.
     places = [place for place in places if int(found.ids[place]) in shown]

@@ -17,7 +17,7 @@ from tests.searching import LATER_US, Searched, day
 def shown(views: Searched, row: int, question: str = "x") -> MemoryFeatures:
     """Return what a row shows, all terms of the question being as rare."""
     asked, rarity = understood(question, LATER_US), dict.fromkeys(telling(question), 1.0)
-    return features.shown(views.connection, [row], asked, rarity, views.types, LATER_US)[0][row]
+    return features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)[0][row]
 
 
 def value(views: Searched, row: int, name: str, question: str = "x") -> float:
@@ -77,8 +77,10 @@ def test_a_memory_is_read_as_it_says_now_and_one_that_is_not_there_yet_is_left_o
     )
     assert value(views, row, "identifiers", "exporter.py") == value(views, row, "author", "Anna") == 0.0
     asked = understood(question, LATER_US)
-    assert features.shown(views.connection, [row, 999], asked, {}, views.types, LATER_US)[0].keys() == {row}
-    assert features.shown(views.connection, [], asked, {}, views.types, LATER_US) == ({}, 0.0)
+    assert features.shown(views.connection, [row, 999], asked, {}, types=views.types, now_us=LATER_US)[
+        0
+    ].keys() == {row}
+    assert features.shown(views.connection, [], asked, {}, types=views.types, now_us=LATER_US) == ({}, 0.0)
 
 
 def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_rarity_for_nothing(
@@ -88,7 +90,7 @@ def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_ra
     question = "why did PaymentGateway decline cards in March 2025?"
     (gateway, decline, cards), asked = telling("PaymentGateway decline cards"), understood(question, LATER_US)
     rarity = {gateway: 3.0, decline: 1.0, cards: -2.0}  # which nobody holds
-    known, _ = features.shown(views.connection, [row], asked, rarity, views.types, LATER_US)
+    known, _ = features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)
     assert known[row].features[SHOWN.index("coverage")] == pytest.approx(7 / 9)
 
 
