@@ -24,7 +24,7 @@ from omegad.text.periods import Period
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 RARE = 250  # memories at most hold a rare term
 SMOOTHING = (
-    1  # memories that are taken to hold a word, and as many not to, so that few say little of how rare it is
+    5  # memories that are taken to hold a word, and as many not to, so that few say little of how rare it is
 )
 ENOUGH = 0.5  # of those wanted; where the rarest terms find fewer, all terms are asked
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
+from omegad.index.words import SMOOTHING
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryType, MemoryTypes
 from omegad.runtime.kept import Kept, bytes_of
@@ -58,6 +59,7 @@ LENGTHS = (
     90.0,
     1_100.0,
 )  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
+LIGHTLY = 1  # memories that are taken to hold a word, and as many not to
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
@@ -125,7 +127,7 @@ def shown(
     now_us: int,
 ) -> tuple[dict[int, MemoryFeatures], float]:
     """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long
-    ones. *rarity* is that of the question's terms (`Vocabulary.rarity`).
+    ones. *rarity* is how much each term of the question tells.
 
     A row that is not there yet is left out.
     """
@@ -151,6 +153,17 @@ def shown(
     low, high = (math.log1p(length) for length in LENGTHS)
     length = float(np.mean([math.log1p(row.characters) for row in found]))
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
+
+
+def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
+    """Return how much each term tells of the candidates, from `Vocabulary.rarity` among so many memories: as
+    that, with less smoothing, since it does not say whether any of them is good.
+    """
+    return {
+        term: math.log1p((memories - having + LIGHTLY) / (having + LIGHTLY))
+        for term, value in rarity.items()
+        for having in [max(0.0, (memories + 2 * SMOOTHING) / math.exp(abs(value)) - SMOOTHING)]
+    }
 
 
 def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str]) -> Array:
@@ -186,7 +199,7 @@ def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str])
     rare = dict[str, float]()
     for term, value in rarity.items():
         for word in stemmed(term):
-            rare[word] = max(abs(value), rare.get(word, 0.0))
+            rare[word] = max(value, rare.get(word, 0.0))
     weight = np.array([rare.get(word, 0.0) for word in asked])
     named = {name.lower(): words_in_a_row(name) for name in question.identifiers}
     identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))

@@ -278,7 +278,7 @@ def looked_at(
         connection,
         found.ids[places].tolist(),
         question,
-        sought.vocabulary.rarity,
+        features.telling(sought.vocabulary.rarity, sought.scope.count),
         types=sources.types,
         now_us=now_us,
     )

@@ -68,8 +68,7 @@ FOREIGN = 1  # questions of other projects of the domain that each project is as
 SMALL = 200
 # Share of what is answered in whole projects whose confidence is above the floor, in the domain where it is
 # least
-ANSWERED, ANSWERED_ON_THE_FIRST_DAY = 0.99, 0.92
-LOWER = (1.0, 0.95, 0.9, 0.85)  # of that floor
+ANSWERED = 0.985
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
 BY_LENGTH = tuple(name for name in FITTED if name not in STATED)
 """The features whose weight depends on how long the texts are."""
@@ -198,9 +197,8 @@ def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness
     """
     some = [one for asked in domains.values() if any(one.stale for one in asked) for one in asked]
     found: list[tuple[float, Newness]] = []
-    for reach, low in product(
-        (0.0, 4.0, 5.0, 6.0, 7.0), (0.3, 0.35)
-    ):  # from 0.25 on, what is kept aside loses
+    # Less likeness than 0.3 gains on these, and loses on histories that are kept aside.
+    for reach, low in product((0.0, 4.0, 5.0, 6.0, 7.0), (0.3, 0.35)):
         newness = Newness(reach=reach, same=(low, low + 0.3), blind=BLIND)
         model = msgspec.structs.replace(start, newness=newness)
         figures = _figures(some, partial(library.rank, model=model))
@@ -244,13 +242,12 @@ def _confidence(library: Library, model: RankingModel, domains: Domains) -> Rank
         told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
         sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
     fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
-    return _caution(library, fitted)
+    return msgspec.structs.replace(fitted, caution=_caution(library, fitted))
 
 
-def _caution(library: Library, model: RankingModel) -> RankingModel:
-    """Return the model with how many times the floor, for a sole memory, leaves least of what the homes of the
-    first day do not answer, and enough of what they do; and with a floor that comes down as far as `LOWER` where
-    that helps.
+def _caution(library: Library, model: RankingModel) -> float:
+    """Return how many times the floor, for a sole memory, tells best what the homes of the first day answer
+    from what they do not; an answer lost costs as much as two that are none.
     """
     found = []
     for corpus in first_day():
@@ -263,24 +260,19 @@ def _caution(library: Library, model: RankingModel) -> RankingModel:
         [(size, sure) for size, sure, answers in found if answers is which] for which in (True, False)
     )
 
-    def told(cautious: RankingModel) -> tuple[bool, float]:
-        kept, silent = (
-            fmean((sure >= cautious.floor_of(size)) is is_kept for size, sure in some)
-            for is_kept, some in ((True, answered), (False, others))
-        )
-        return kept >= ANSWERED_ON_THE_FIRST_DAY, silent
+    def told(times: float) -> float:
+        cautious = msgspec.structs.replace(model, caution=times)
+        kept = fmean(sure >= cautious.floor_of(size) for size, sure in answered)
+        return LOST * kept + fmean(sure < cautious.floor_of(size) for size, sure in others)
 
-    tried = (
-        msgspec.structs.replace(model, floor=share * model.floor, caution=times)
-        for share, times in product(LOWER, np.arange(1.0, 10.0, 0.5).tolist())
-    )
-    fitted = max(tried, key=told)
+    tried: list[float] = np.arange(1.0, 10.0, 0.5).tolist()
+    times = max(tried, key=told)
+    fitted = msgspec.structs.replace(model, caution=times)
     shares = [100 * fmean(sure < fitted.floor_of(size) for size, sure in some) for some in (answered, others)]
     sys.stdout.write(
-        f"below {fitted.caution:.1f} floors of {fitted.floor:.3f} on the first day:"
-        f" answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
+        f"below {times:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
     )
-    return fitted
+    return times
 
 
 def _beside(library: Library, model: RankingModel, domains: Domains) -> RankingModel:

@@ -89,7 +89,7 @@ def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_ra
     row = views.store("a", "The payment gateway declines it")
     question = "why did PaymentGateway decline cards in March 2025?"
     (gateway, decline, cards), asked = telling("PaymentGateway decline cards"), understood(question, LATER_US)
-    rarity = {gateway: 3.0, decline: 1.0, cards: -2.0}  # which nobody holds
+    rarity = {gateway: 3.0, decline: 1.0, cards: 2.0}
     known, _ = features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)
     assert known[row].features[SHOWN.index("coverage")] == pytest.approx(7 / 9)
 
