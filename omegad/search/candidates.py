@@ -22,6 +22,7 @@ CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
 # Memories of the time that is named, the latest, of which the best matches become candidates as well
 OF_PERIOD_MAX = 2_000
+TOLD_WITHIN_US = 86_400_000_000  # after the time that is named: what happened one day is told the next
 UNSEEN = 0.8  # what the words of a memory without a vector let expect of its cosine, as a share of the best
 LINKS_MAX = 200  # the heaviest edges
 
@@ -118,7 +119,8 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     of_period = list[int]()
     if sought.period is not None:
         sql = OF_PERIOD.format(condition=among.condition)
-        asked = (sought.period.start_us, sought.period.end_us, *among.values, OF_PERIOD_MAX)
+        end_us = sought.period.end_us + TOLD_WITHIN_US
+        asked = (sought.period.start_us, end_us, *among.values, OF_PERIOD_MAX)
         of_period = [row[0] for row in connection.execute(sql, asked)]
     if sought.words is None:
         return Named(of_period, Best([], {}))

@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
+from omegad.index.words import SMOOTHING
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryType, MemoryTypes
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.search.candidates import Candidates
+from omegad.search.candidates import TOLD_WITHIN_US, Candidates
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
+from omegad.text.periods import Period
 
 Array = npt.NDArray[np.float64]
 
@@ -32,12 +34,12 @@ MATCHING = ("meaning", "words", "rare_words", "near_words", "session_meaning", "
 before and after it in its session; how much more than its own the best cosine and BM25 in its session are.
 """
 
-SHOWN = ("identifiers", "coverage", "beginning", "in_a_row", "period", "author", "brief", "long")
+SHOWN = ("identifiers", "coverage", "in_a_row", "period", "author", "brief", "long")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
-words, by their rarity among the candidates, one passage of it holds, and its first line; which of its
-neighbouring words stand beside each other there; whether it is of the time that is named, and of whom the
-question names; how far a turn of a conversation falls short of `FULL` characters; by how many e-folds it
-exceeds a passage.
+words, by their rarity among all that the question is about, one passage of it holds; which neighbouring words
+stand beside each other there; whether it is of the time that is named, or was told right after that; whether
+the question names who said it; how far a turn of a conversation falls short of `FULL` characters; by how many
+e-folds it exceeds a passage.
 """
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
@@ -50,7 +52,6 @@ IDENTIFIERS = SHOWN.index("identifiers")
 COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
-FIRST_LINE_CHARACTERS = 300
 WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 FULL = 200  # characters, beyond which a memory does not say more by being longer
@@ -58,7 +59,9 @@ LENGTHS = (
     90.0,
     1_100.0,
 )  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
+LIGHTLY = 1  # memories that are taken to hold a word, and as many not to
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
+TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
 # Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
@@ -115,10 +118,16 @@ def matching(known: Candidates) -> Array:
 
 
 def shown(
-    connection: Connection, rows: Sequence[int], question: Question, types: MemoryTypes, now_us: int
+    connection: Connection,
+    rows: Sequence[int],
+    question: Question,
+    rarity: Mapping[str, float],
+    *,
+    types: MemoryTypes,
+    now_us: int,
 ) -> tuple[dict[int, MemoryFeatures], float]:
     """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long
-    ones.
+    ones. *rarity* is how much each term of the question tells.
 
     A row that is not there yet is left out.
     """
@@ -131,7 +140,7 @@ def shown(
         _of_row(row, kinds[row.event_type], question, strength)
         for row, strength in zip(found, present, strict=True)
     ]
-    features = np.column_stack([_held(question, [row.text for row in found]), of_rows])
+    features = np.column_stack([_held(question, rarity, [row.text for row in found]), of_rows])
     known = {
         row.id: MemoryFeatures(
             features=features[index],
@@ -146,10 +155,19 @@ def shown(
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
 
 
-def _held(question: Question, texts: Sequence[str]) -> Array:
-    """Return what each text holds of the question: identifiers, words in one passage, words in the first
-    line, neighbouring words.
+def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
+    """Return how much each term tells of the candidates, from `Vocabulary.rarity` among so many memories: as
+    that, with less smoothing, since it does not say whether any of them is good.
     """
+    return {
+        term: math.log1p((memories - having + LIGHTLY) / (having + LIGHTLY))
+        for term, value in rarity.items()
+        for having in [max(0.0, (memories + 2 * SMOOTHING) / math.exp(abs(value)) - SMOOTHING)]
+    }
+
+
+def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str]) -> Array:
+    """Return what each text holds of the question: identifiers, words in one passage, neighbouring words."""
     asked = {word: place for place, word in enumerate(dict.fromkeys(question.words))}
     pairs = {asked[word] * len(asked) + asked[following] for word, following in pairwise(question.words)}
     known = [_WORDS[text] for text in texts]
@@ -157,16 +175,13 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
     begins_at = lengths.cumsum() - lengths
     parts = np.array([len(each.begins_at) for each in known])
-    in_parts, begins = (np.zeros((count, len(asked))) for count in (int(parts.sum()), len(texts)))
-    in_a_row = np.zeros(len(texts))
+    in_parts, in_a_row = np.zeros((int(parts.sum()), len(asked))), np.zeros(len(texts))
     if asked and len(ids):
         wanted = np.array([hash(word) for word in asked])
         order = wanted.argsort()
         found = order[np.minimum(wanted[order].searchsorted(ids), len(asked) - 1)]
         places = (wanted[found] == ids).nonzero()[0]
         found, text = found[places], text[places]
-        is_first = places - begins_at[text] < np.array([each.in_first_line for each in known])[text]
-        begins[text[is_first], found[is_first]] = 1.0
         part = text
         if len(in_parts) > len(texts):
             starts = np.concatenate([each.begins_at for each in known]) + begins_at.repeat(parts)
@@ -180,42 +195,32 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
         }
         for place, pair in held:
             in_a_row[place] += pair in pairs
-    first_part = parts.cumsum() - parts
-    counts = np.maximum.reduceat(in_parts, first_part).sum(axis=0)
-    rarity = np.log(1 + (len(texts) - counts + 0.5) / (counts + 0.5))
-    whole = float(rarity.sum()) or 1.0
+    # A word that the name of a time is made of has no rarity: it tells nothing.
+    rare = dict[str, float]()
+    for term, value in rarity.items():
+        for word in stemmed(term):
+            rare[word] = max(value, rare.get(word, 0.0))
+    weight = np.array([rare.get(word, 0.0) for word in asked])
     named = {name.lower(): words_in_a_row(name) for name in question.identifiers}
     identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))
-    return np.column_stack(
-        [
-            identified,
-            np.maximum.reduceat(in_parts @ rarity, first_part) / whole,
-            begins @ rarity / whole,
-            in_a_row / (len(pairs) or 1),
-        ]
-    )
+    covered = np.maximum.reduceat(in_parts @ weight, parts.cumsum() - parts) / (weight.sum() or 1.0)
+    return np.column_stack([identified, covered, in_a_row / (len(pairs) or 1)])
 
 
 class _Words(NamedTuple):
-    """The telling words of a text in order, as hashes, how many of them are in its first line, and at which
-    of them each of its passages begins.
-    """
+    """The telling words of a text in order, as hashes, and at which of them each of its passages begins."""
 
     ids: npt.NDArray[np.int64]
-    in_first_line: int
     begins_at: npt.NDArray[np.intp]
 
 
 def _words(text: str) -> _Words:
     check()
-    first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
-    begun = stemmed(first)
-    earliest, *others = passages(text)
-    said, begins_at = [*begun, *stemmed(earliest[len(first) :])], [0]
-    for passage in others:
+    said, begins_at = list[str](), list[int]()
+    for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
-    return _Words(np.array([hash(word) for word in said], np.int64), len(begun), np.array(begins_at))
+    return _Words(np.array([hash(word) for word in said], np.int64), np.array(begins_at))
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
@@ -229,7 +234,7 @@ def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) ->
     period = question.period
     bounded = max(-RATING_MAX, min(RATING_MAX, row.rating))
     return [
-        float(period is not None and period.start_us <= row.said_us < period.end_us),
+        0.0 if period is None else _in_period(period, row.said_us),
         float(row.author in question.names),
         0.0 if row.author is None else max(0.0, 1 - math.log1p(row.characters) / math.log1p(FULL)),
         math.log(row.characters / PASSAGE_CHARACTERS) if row.characters > PASSAGE_CHARACTERS else 0.0,
@@ -239,6 +244,12 @@ def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) ->
         strength,
         float(row.on_probation),
     ]
+
+
+def _in_period(period: Period, said_us: int) -> float:
+    if period.start_us <= said_us < period.end_us:
+        return 1.0
+    return TOLD_LATER if period.end_us <= said_us < period.end_us + TOLD_WITHIN_US else 0.0
 
 
 def _identifiers(named: Mapping[str, str], text: str) -> float:

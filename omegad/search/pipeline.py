@@ -11,6 +11,7 @@ from msgspec import Meta
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
+from omegad.index.terms import bare_version
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
 from omegad.memory.owner import OWNED
@@ -273,7 +274,14 @@ def looked_at(
     for values in (found.bm25, found.cosine):
         chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())
     places = sorted(chosen)
-    shown, length = features.shown(connection, found.ids[places].tolist(), question, sources.types, now_us)
+    shown, length = features.shown(
+        connection,
+        found.ids[places].tolist(),
+        question,
+        features.telling(sought.vocabulary.rarity, sought.scope.count),
+        types=sources.types,
+        now_us=now_us,
+    )
     # The index may be a moment ahead of this reader.
     places = [place for place in places if int(found.ids[place]) in shown]
     rows = found.ids[places].tolist()
@@ -345,9 +353,11 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     order = sorted(range(len(rows)), key=lambda place: (known[place].said_us, rows[place]))
     said = np.empty(len(rows))
     said[order] = np.arange(len(rows))
-    # What holds but a part of what is asked for speaks of another thing of that name.
+    # What holds but a part of what is asked for speaks of another thing of that name, and what lacks the
+    # number that is asked for of another one.
     named = np.array([one.features[IDENTIFIERS] for one in known])
-    as_much = (named[:, None] >= named[None, :]) | (named[:, None] == 0)
+    may_lack = not any(name.isdigit() or bare_version(name) for name in seen.question.identifiers)
+    as_much = (named[:, None] >= named[None, :]) | (may_lack & (named[:, None] == 0))
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)

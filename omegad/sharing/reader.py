@@ -37,7 +37,7 @@ from omegad.requests.query import One
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
-from omegad.search.candidates import CANDIDATES, Candidates, SearchRequest, put_together
+from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together
 from omegad.search.pipeline import Matches, QueryMemory, Result, Sources, answers_of, looked_at
 from omegad.search.question import Question, understood
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
@@ -205,7 +205,7 @@ class Reader:
             wanted, known = await self._completed(wanted, question, among)
         scopes: list[Filter] = [among]
         if period:
-            scopes.append({**among, "from": period.start_us, "before": period.end_us})
+            scopes.append({**among, "from": period.start_us, "before": period.end_us + TOLD_WITHIN_US})
         cosine, by_words = dict[int, float](), dict[int, None]()
         for scope in scopes:
             if vector is not None and self._model is not None and query.mode != "phrase":

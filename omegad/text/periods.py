@@ -1,5 +1,5 @@
-"""Which span of time a question names: "on 8 May 2023", "in March", "last week", "between June and August",
-"Q3 2025". Pure.
+"""Which span of time a question names: "on 8 May 2023", "on 08.05.2023", "in March", "last week", "between
+June and August", "Q3 2025". Pure.
 
 English. Days begin and end in UTC; a season is three calendar months of the northern year. Where a year is
 left out, the latest one that has begun is meant. Two things are read generously: a week begins on a Monday or
@@ -251,6 +251,13 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
         lambda match, _today, _by: _from(
             date.fromisoformat(match["iso"] + (match["day"] or "-01")),
             _LENGTHS["day" if match["day"] else "month"],
+        ),
+        None,
+    ),
+    (
+        _matching(rf"{_ALONE}(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>(?:19|20)\d\d)(?![\w-]|\.\w)"),
+        lambda match, _today, _by: _from(
+            date(int(match["year"]), int(match["month"]), int(match["day"])), _DAY
         ),
         None,
     ),

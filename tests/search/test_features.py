@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omegad.index.terms import telling
 from omegad.search import features
-from omegad.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, MemoryFeatures
+from omegad.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, TOLD_LATER, MemoryFeatures
 from omegad.search.question import understood
 from tests.builders import START_US, edited, promoted, rated
 from tests.searching import LATER_US, Searched, day
 
 
 def shown(views: Searched, row: int, question: str = "x") -> MemoryFeatures:
-    return features.shown(views.connection, [row], understood(question, LATER_US), views.types, LATER_US)[0][
-        row
-    ]
+    """Return what a row shows, all terms of the question being as rare."""
+    asked, rarity = understood(question, LATER_US), dict.fromkeys(telling(question), 1.0)
+    return features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)[0][row]
 
 
 def value(views: Searched, row: int, name: str, question: str = "x") -> float:
@@ -71,21 +72,38 @@ def test_a_memory_is_read_as_it_says_now_and_one_that_is_not_there_yet_is_left_o
     assert (shown(views, row).is_spoken, shown(views, row).session_id) == (True, "s")
     views.show(edited("a", "Bert: see importer.py"))
     question = "importer.py of Bert"
-    assert [
-        value(views, row, name, question) for name in ("identifiers", "author", "coverage", "beginning")
-    ] == pytest.approx([1.0] * 4)
+    assert [value(views, row, name, question) for name in ("identifiers", "author", "coverage")] == (
+        pytest.approx([1.0] * 3)
+    )
     assert value(views, row, "identifiers", "exporter.py") == value(views, row, "author", "Anna") == 0.0
     asked = understood(question, LATER_US)
-    assert features.shown(views.connection, [row, 999], asked, views.types, LATER_US)[0].keys() == {row}
-    assert features.shown(views.connection, [], asked, views.types, LATER_US) == ({}, 0.0)
+    assert features.shown(views.connection, [row, 999], asked, {}, types=views.types, now_us=LATER_US)[
+        0
+    ].keys() == {row}
+    assert features.shown(views.connection, [], asked, {}, types=views.types, now_us=LATER_US) == ({}, 0.0)
 
 
-def test_a_time_holds_its_first_moment_and_not_its_last(views: Searched) -> None:
+def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_rarity_for_nothing(
+    views: Searched,
+) -> None:
+    row = views.store("a", "The payment gateway declines it")
+    question = "why did PaymentGateway decline cards in March 2025?"
+    (gateway, decline, cards), asked = telling("PaymentGateway decline cards"), understood(question, LATER_US)
+    rarity = {gateway: 3.0, decline: 1.0, cards: 2.0}
+    known, _ = features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)
+    assert known[row].features[SHOWN.index("coverage")] == pytest.approx(7 / 9)
+
+
+def test_a_time_holds_its_first_moment_and_not_its_last_and_the_day_after_is_when_it_may_be_told(
+    views: Searched,
+) -> None:
     rows = [
         views.store(f"m{number}", "x", referenced_at=moment)
         for number, moment in enumerate((day(1) - 1, day(1), day(2) - 1, day(2)))
     ]
-    assert [value(views, row, "period", "on 2026-01-02") for row in rows] == [0.0, 1.0, 1.0, 0.0]
+    assert [value(views, row, "period", "on 02.01.2026") for row in rows] == [0.0, 1.0, 1.0, TOLD_LATER]
+    late = [views.store(f"late{at}", "x", referenced_at=at) for at in (day(3) - 1, day(3))]
+    assert [value(views, row, "period", "on 2026-01-02") for row in late] == [TOLD_LATER, 0.0]
     assert (
         value(
             views, views.store("told then", "x", at=day(1), referenced_at=START_US), "period", "on 2026-01-02"

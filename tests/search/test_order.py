@@ -17,6 +17,7 @@ LIFTED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "priority": (QUESTION, {}, {"priority": 5}),
     "author": ("when does Anna run the export job", {"text": f"Bert: {TEXT}"}, {"text": f"Anna: {TEXT}"}),
     "period": ("did the export job run in March 2026", {"at": day(10)}, {"at": day(70)}),
+    "day after": ("did the export job run on 11.03.2026", {"at": day(10)}, {"at": day(70)}),
     "referenced": ("did the export job run in March 2026", {}, {"referenced_at": day(70)}),
     "project": ("why does the shop export job run", {"project": "p"}, {"project": "shop"}),
     "tags": ("why does the billing export job run", {"tags": ("other",)}, {"tags": ("billing",)}),
@@ -25,7 +26,6 @@ LIFTED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"text": f"{TEXT} exporter"},
         {"text": f"{TEXT} src/jobs/exporter.py"},
     ),
-    "first line": (QUESTION, {"text": f"at noon it is\n{TEXT}"}, {"text": f"{TEXT}\nat noon it is"}),
     "in a row": ("why a red export job", {"text": "a job to export red"}, {"text": "a red export job to"}),
     "probation": (QUESTION, {"on_probation": True}, {}),
 }

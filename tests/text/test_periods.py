@@ -15,6 +15,7 @@ SPANS = """
 what was said on 2026-03-04? = 2026-03-04;      on 8th May 2023 = 2023-05-08
 the 8th of May 2023 = 2023-05-08
 by 2026-03-04T10:00 = 2026-03-04;               May 8, 2023 = 2023-05-08
+who met on 08.05.2023? = 2023-05-08;            from 05.05.2023 to 09.05.2023 = 2023-05-05 2023-05-09
 on Mar. 1 2024 = 2024-03-01
 2026-02-30 or else 2026-03-01 = 2026-03-01;     on December 1,2023 = 2023-12-01
 on 29 February = 2024-02-29
@@ -65,7 +66,7 @@ why does this fall back
 in spring-boot; fall back; since version 2.0; in version 1.2.2024; from dec to oct; in march.py
 from 2000 to 4000 tokens; after 2000 requests
 the ratio 2024:2025; CVE-2024-12; gpt-4-2024-05-13; a 10.12 March; does it last two days
-the last week of school; 2026-13-01; 0000-01-01
+the last week of school; 2026-13-01; 0000-01-01; 31.02.2024; in version 10.12.2024.1; v10.12.2024
 migrated from spring; "9999-12-31"; Q4 quantization; in 2024.1
 """
 YEARS, MONTHS = st.integers(1901, 2098), [date(2000, month, 1).strftime("%B") for month in range(1, 13)]
