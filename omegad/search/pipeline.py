@@ -39,6 +39,7 @@ BY_ITSELF = (
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
+LACKING = 0.6  # of how far a newer one reaches, where it does not say the name that is asked for
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -354,14 +355,14 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     said = np.empty(len(rows))
     said[order] = np.arange(len(rows))
     # What holds but a part of what is asked for speaks of another thing of that name, and what lacks the
-    # number that is asked for of another one.
+    # number that is asked for of another one; what lacks a name may speak of another as well.
     named = np.array([one.features[IDENTIFIERS] for one in known])
     may_lack = not any(name.isdigit() or bare_version(name) for name in seen.question.identifiers)
-    as_much = (named[:, None] >= named[None, :]) | (may_lack & (named[:, None] == 0))
+    as_much = np.where(named[:, None] >= named[None, :], 1.0, LACKING * (may_lack & (named[:, None] == 0)))
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
-    may_follow = apart & stated[:, None] & stated[None, :] & as_much
+    as_much *= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
+    may_follow = np.where(apart & stated[:, None] & stated[None, :], as_much, 0.0)
     return Statements(said=said, cosine=alike, may_follow=may_follow)
 
 
