@@ -8,11 +8,12 @@ next start, and what is left to do after it is done by the next start.
 import hmac
 import os
 import re
+import stat
 import tomllib
 from base64 import b32decode, b32encode
 from binascii import Error as NotBase32
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -154,10 +155,14 @@ def unlock(paths: Paths) -> Seal | None:
 
 
 def check(paths: Paths) -> Seal | None:
-    """Return as `unlock` does, and hold no key. Raises as it does."""
+    """Return as `unlock` does, and hold no key. Raises as it does, and `StorageCorrupt` for a log that is
+    sealed, or damaged, where nothing says that the home is sealed.
+    """
     if seal := told(paths):
         driver.sealing()
         _key_of(seal, paths.home)
+    else:
+        _check_plain(paths)
     return seal
 
 
@@ -175,11 +180,7 @@ def enter(paths: Paths) -> Seal | None:
     if (paths.home / BEGUN).exists() and not paths.seal.exists() and _is_plain(paths.log):
         _take_back(paths, BEGUN)
     if (seal := unlock(paths)) is None:
-        if paths.log.exists() and paths.log.stat().st_size and not _is_plain(paths.log):
-            raise StorageCorrupt(
-                f"{paths.log} is damaged, or it is sealed and {paths.seal.name} is gone",
-                hint="restore it from a backup; or `omegad seal --recover`, where the home was sealed",
-            )
+        _check_plain(paths)
         return None
     _probe(paths.log)
     key = sealing.held()
@@ -199,7 +200,7 @@ def seal_home(paths: Paths, seal: Seal, progress: Progress) -> None:
 
     Raises `LogBroken`, storage errors, and `Refused` for files that were set aside, which stay plain.
     """
-    check_aside(paths)
+    check_apart(paths)
     _write(paths.home / BEGUN, seal)
     for path in _databases(paths):
         _change(path, to_sealed=True, progress=progress)
@@ -217,7 +218,6 @@ def unseal_home(paths: Paths, progress: Progress) -> None:
     own_files.sync(paths.home)
     for path in _databases(paths):
         _change(path, to_sealed=False, progress=progress)
-    _open_notes(paths)
     if paths.log.exists():
         _check_same(paths.log, progress)
         _put_in_place(paths.log)
@@ -244,12 +244,19 @@ def recover(paths: Paths, seal: Seal) -> None:
     _write(paths.seal, seal)
 
 
-def check_aside(paths: Paths) -> None:
-    """Raise `Refused` where something was set aside, which nobody knows to be wanted, or not."""
+def check_apart(paths: Paths) -> None:
+    """Raise `Refused` where something was set aside, which nobody knows to be wanted, or not, or where a
+    database is a link, so that what is plain would stay where it leads to.
+    """
     if aside := own_files.named(paths.home, _ASIDE):
         raise Refused(
             f"{', '.join(path.name for path in aside)}: set aside, and plain",
             hint="remove them, or move them out of the home, and seal it then",
+        )
+    if links := [path for path in _databases(paths) if path.is_symlink()]:
+        raise Refused(
+            f"{', '.join(path.name for path in links)}: a link, and what it leads to would stay plain",
+            hint="move what it leads to in its place, and seal the home then",
         )
 
 
@@ -289,6 +296,14 @@ def _probe(path: Path) -> None:
 
 def _is_plain(path: Path) -> bool:
     return path.exists() and sealing.is_plain(path)
+
+
+def _check_plain(paths: Paths) -> None:
+    if paths.log.exists() and paths.log.stat().st_size and not _is_plain(paths.log):
+        raise StorageCorrupt(
+            f"{paths.log} is damaged, or it is sealed and {paths.seal.name} is gone",
+            hint="restore it from a backup; or `omegad seal --recover`, where the home was sealed",
+        )
 
 
 def _databases(paths: Paths) -> list[Path]:
@@ -381,8 +396,12 @@ def _end_unsealed(paths: Paths) -> None:
     generation.remove_others(paths.home, *([views] if views else []))
     for path in _of_the_past(paths):
         path.unlink()
-    paths.seal.unlink(missing_ok=True)
-    (paths.home / ENDING).unlink(missing_ok=True)
+    if paths.seal.exists():
+        paths.seal.replace(paths.home / ENDING)  # from now on hooks leave what happens plain
+        own_files.sync(paths.home)
+    if (paths.home / ENDING).stat().st_size:
+        _open_notes(paths, _read(paths.home / ENDING))
+    (paths.home / ENDING).unlink()
     own_files.sync(paths.home)
 
 
@@ -413,7 +432,7 @@ def _notes(paths: Paths) -> Iterator[Path]:
             overwrite(part)
         for left in own_files.named(folder, re.compile(rf".*{re.escape(PLAIN)}")):
             _overwrite_left(left, left.with_suffix(""))
-        yield from own_files.named(folder, NOTE)
+        yield from (path for path in own_files.named(folder, NOTE) if stat.S_ISREG(path.lstat().st_mode))
 
 
 def _seal_notes(paths: Paths, seal: Seal) -> None:
@@ -425,14 +444,15 @@ def _seal_notes(paths: Paths, seal: Seal) -> None:
             overwrite(left)
 
 
-def _open_notes(paths: Paths) -> None:
-    key = sealing.held()
-    assert key is not None
+def _open_notes(paths: Paths, seal: Seal) -> None:
+    """Have what hooks left be plain. What the key does not open stays, for the daemon to set aside."""
     for path in _notes(paths):
         data = path.read_bytes()
         if data.startswith(sealed_notes.MAGIC):
-            _make(_changed(path), sealed_notes.opened(key, os.fsencode(path.name), data))
-            _put_in_place(path)
+            key = _key_of(seal, paths.home)
+            with suppress(ValueError):
+                _make(_changed(path), sealed_notes.opened(key, os.fsencode(path.name), data))
+                _put_in_place(path)
 
 
 def _make(path: Path, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """What a sealed home says to who has its files and not its key: nothing; and what happens to it otherwise."""
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from omegad.operations.seal import check, written
 from omegad.runtime import secret_places
 from omegad.runtime.errors import Sealed
+from omegad.runtime.sealed_notes import MAGIC
 from omegad.storage.sealing import new_key
 from tests.acceptance.conftest import Home, until
 from tests.forking import ROOT, Forked
@@ -166,10 +168,22 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     assert growth["payloads"] >= 4096
     before = home.events()
     assert home.stop() == 0
+    seal_toml, garbled = home.path / "seal.toml", home.path / "spool" / f"{7:020}-{7:032x}.json"
+    os.mkfifo(garbled.with_name(f"{8:020}-{8:032x}.json"))
+    garbled.write_bytes(MAGIC + bytes(40))
+    said = seal_toml.read_bytes()
     done(home, "unseal", "--yes")
     assert "log.db" in told(home.path)
-    assert not (home.path / "seal.toml").exists()
+    assert not seal_toml.exists()
+
+    # As it is where a hook comes, and what unseals is killed, between the log's rename and the end
+    seal_toml.write_bytes(said)
+    (home.path / "unseal.unfinished").touch()
+    hook(home, "UserPromptSubmit", prompt="and the grayling of the last moment?")
     home.start()
+    until(lambda: "grayling of the last moment" in str(home.events()))
+    assert not seal_toml.exists()
+    until((garbled.parent / "unreadable" / garbled.name).exists)
     home.check()
     assert home.events()[: len(before)] == before
 

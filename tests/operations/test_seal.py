@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from omegad.operations import seal
 from omegad.runtime import sealed_notes
 from omegad.runtime.errors import Invalid, Refused, Sealed, StorageCorrupt, Unavailable
+from omegad.storage.database import open_writer
 from omegad.storage.sealing import new_key
 from tests.builders import paths_in
 from tests.forking import ROOT
@@ -71,7 +73,17 @@ def test_what_was_set_aside_is_left_to_the_person(tmp_path: Path) -> None:
     paths = paths_in(tmp_path)
     (paths.home / "log.db.replaced-20260101T000000000000").touch()
     with pytest.raises(Refused, match=r"log\.db\.replaced-20260101T000000000000: set aside, and plain"):
-        seal.check_aside(paths)
+        seal.check_apart(paths)
+
+
+def test_a_log_that_lies_elsewhere_is_not_half_sealed(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path)
+    elsewhere = tmp_path / "log.db"
+    with closing(open_writer(elsewhere, durable=False)) as connection:
+        connection.execute("CREATE TABLE kept (text)")
+    paths.log.symlink_to(elsewhere)
+    with pytest.raises(Refused, match=r"log\.db: a link, and what it leads to would stay plain"):
+        seal.check_apart(paths)
 
 
 def test_a_log_that_cannot_be_read_is_left_as_it_is_where_nothing_says_that_it_is_sealed(
@@ -81,6 +93,8 @@ def test_a_log_that_cannot_be_read_is_left_as_it_is_where_nothing_says_that_it_i
     paths.log.write_bytes(bytes(range(256)) * 16)
     with pytest.raises(StorageCorrupt, match=r"is damaged, or it is sealed and seal\.toml is gone"):
         seal.enter(paths)
+    with pytest.raises(StorageCorrupt, match=r"is damaged, or it is sealed and seal\.toml is gone"):
+        seal.check(paths)
     assert [path.name for path in paths.home.iterdir()] == ["log.db"]
 
 

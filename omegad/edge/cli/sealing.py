@@ -41,7 +41,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
             return _recover(arguments, paths)
         if (found := home_seal.enter(paths)) is not None:
             raise Refused(f"the home is sealed already; its key is in {found.place}")
-        home_seal.check_aside(paths)
+        home_seal.check_apart(paths)
         key = sealing.new_key()
         told = _kept(key, arguments, paths)
         print(f"The recovery key of {paths.home}:\n\n  {home_seal.written(key)}\n", file=sys.stderr)
