@@ -44,7 +44,9 @@ def sealing() -> ModuleType:
     try:
         module = importlib.import_module(SEALING)
     except ImportError:
-        raise SealerMissing("the package sqlcipher3, which reads and writes what is sealed, is not there") from None
+        raise SealerMissing(
+            "the package sqlcipher3, which reads and writes what is sealed, is not there"
+        ) from None
     if not _is_fit(module):
         raise SealerMissing(f"the SQLite of the package sqlcipher3 is {module.sqlite_version}: too old")
     return module
