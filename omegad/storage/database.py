@@ -43,7 +43,7 @@ _RESULT_CODES: dict[int, type[errors.OmegadError]] = {
 }
 
 _UNCODED = {"disk I/O error": 10, "database or disk is full": 13}
-"""What the driver says without a code, where a copy fails."""
+"""What the driver says without a code where a copy fails, and with that of any error where sealing does."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def storage_failure(code: int, message: str, file: str = "") -> errors.OmegadErr
     """Return the error of the catalogue that SQLite's *code* and *message* stand for, None where the
     storage is not at fault.
     """
-    kind = _RESULT_CODES.get((code or _UNCODED.get(message, 0)) & 0xFF)
+    kind = _RESULT_CODES.get(_UNCODED.get(message, code) & 0xFF)
     return (
         None
         if kind is None

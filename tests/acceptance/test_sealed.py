@@ -188,6 +188,24 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     assert home.events()[: len(before)] == before
 
 
+def test_what_the_disk_has_no_room_for_is_told_and_leaves_the_home_plain(home: Home) -> None:
+    home.start().call("memory.store", content="The halibut is deployed on Fridays.")
+    assert home.stop() == 0
+    ended = subprocess.run(
+        ["sh", "-c", 'ulimit -f 128; exec "$@"', "sh", sys.executable, "-m", "omegad"]  # noqa: S607
+        + ["seal", "--yes", "--key-file", f"{home.path}.key"],
+        env=home.environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "(views-1.db: disk I/O error)" in ended.stderr, ended.stderr
+    home.start().check()
+    assert not (home.path / "seal.toml").exists()
+
+
 def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) -> None:
     recovery = seal(home)
     home.start().call("memory.store", content="The halibut is deployed on Fridays.")
