@@ -45,7 +45,7 @@ def sealing() -> ModuleType:
         module = importlib.import_module(SEALING)
     except ImportError:
         raise SealerMissing(
-            "the package sqlcipher3, which reads and writes what is sealed, is not there"
+            "the package sqlcipher3 is not there, without which nothing is sealed, or unsealed"
         ) from None
     if not _is_fit(module):
         raise SealerMissing(f"the SQLite of the package sqlcipher3 is {module.sqlite_version}: too old")

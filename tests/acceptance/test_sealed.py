@@ -192,8 +192,11 @@ def test_what_the_disk_has_no_room_for_is_told_and_leaves_the_home_plain(home: H
     home.start().call("memory.store", content="The halibut is deployed on Fridays.")
     assert home.stop() == 0
     ended = subprocess.run(
-        ["sh", "-c", 'ulimit -f 128; exec "$@"', "sh", sys.executable, "-m", "omegad"]  # noqa: S607
-        + ["seal", "--yes", "--key-file", f"{home.path}.key"],
+        [
+            "sh",
+            "-c",
+            f'ulimit -f 128; exec "{sys.executable}" -m omegad seal --yes --key-file "{home.path}.key"',
+        ],
         env=home.environ,
         cwd=ROOT,
         capture_output=True,

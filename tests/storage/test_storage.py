@@ -87,7 +87,7 @@ def test_what_is_sealed_is_refused_without_the_library_that_reads_it(monkeypatch
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(errors.SealerMissing, match="sqlcipher3 is not there") as refused:
+    with pytest.raises(errors.SealerMissing, match=r"^the package sqlcipher3 is not there") as refused:
         driver.sealing()
     assert refused.value.hint == "pip install 'omegad[sealed]'"
 
