@@ -160,6 +160,10 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         else await services.in_time(_recalled(services, hook, project), told_s)
     )
     delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
+    if command.pushes and hook.tool_use_id is not None:
+        # The state knows uses by the calls that were recorded, and of a push that is let pass none is yet.
+        use = ("push", hook.session_id, hook.tool_use_id)
+        delivery_id = services.digests.of(msgspec.json.encode(use)).hex()
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
     # The same push may be tried again at once, and each time counts that is not known by its tool's use.
     is_push = hook.kind == "push" or (bool(command.pushes) and hook.tool_use_id is None)

@@ -116,6 +116,20 @@ def test_a_tool_use_counts_once_however_much_later_it_is_told(
     assert events(served, session)[0]["occurred_at"].startswith("2026-03-01T10:00:00")
 
 
+def test_the_pushes_of_a_tool_use_count_once_however_much_later_they_are_told(
+    served: Home, session: str, project: Path
+) -> None:
+    ref = {"ref": "refs/heads/main", "local_sha": "a", "remote_sha": "b", "found": "stale", "lacks": 1}
+    push = {"remote": "origin", "verdict": "denied", "reason": "it lacks one", "refs": [ref]}
+    call = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
+    for use, occurred_at in (("t-1", AT), ("t-1", LATER), ("t-2", LATER)):
+        said = payload("PreToolUse", session, cwd=str(project), tool_use_id=use, **call)
+        served.call(
+            "hook.dispatch", event="PreToolUse", payload=said, occurred_at=occurred_at, pushes=[push]
+        )
+    assert tags(served, session).count("git.push_checked@1") == 2
+
+
 def test_a_session_begins_with_what_matters_and_each_is_a_receipt(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
