@@ -124,9 +124,7 @@ def test_the_pushes_of_a_tool_use_count_once_however_much_later_they_are_told(
     call = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
     for use, occurred_at in (("t-1", AT), ("t-1", LATER), ("t-2", LATER)):
         said = payload("PreToolUse", session, cwd=str(project), tool_use_id=use, **call)
-        served.call(
-            "hook.dispatch", event="PreToolUse", payload=said, occurred_at=occurred_at, pushes=[push]
-        )
+        served.call("hook.dispatch", event="PreToolUse", payload=said, occurred_at=occurred_at, pushes=[push])
     assert tags(served, session).count("git.push_checked@1") == 2
 
 
@@ -372,16 +370,17 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
     until(served.caught_up)
 
     def told() -> list[bool]:
-        calls = (
-            {"tool_name": "Read", "tool_input": {"file_path": f"{project}/{file}"}, "tool_response": "ok"}
-            for file in files
-        )
-        return [
-            bool(
-                dispatch("PostToolUse", tool_use_id=f"{session}-{place}-{len(tags(served, session))}", **call)
-            )
-            for place, call in enumerate(calls)
-        ]
+        shown = list[bool]()
+        for place, file in enumerate(files):
+            call = {
+                "tool_name": "Read",
+                "tool_input": {"file_path": f"{project}/{file}"},
+                "tool_response": "ok",
+            }
+            use_id = f"{session}-{place}-{len(tags(served, session))}"
+            shown.append(bool(dispatch("PostToolUse", tool_use_id=use_id, **call)))
+            until(served.caught_up)  # a hook does not wait for the views to count what was shown before it
+        return shown
 
     shown = told()
     assert shown == sorted(shown, reverse=True)
