@@ -112,6 +112,11 @@ def are_variants(one: str, other: str) -> bool:
     return bool(is_other) and added == gone <= VARIED_MAX
 
 
+def read_whole(text: str) -> None:
+    """Read a text, so that it is at hand when it is compared."""
+    _ = _TITLES[_first_line(text)], _senses(text)
+
+
 def _first_line(text: str) -> str:
     return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
 
@@ -150,13 +155,16 @@ def _bare(title: str) -> str:
     return _PULL.sub("", title).strip(" \"'.`").casefold()
 
 
+_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
+
+
 def _read_title(line: str) -> _Title:
     """Read the first sentences of a text; of code, a question or what lists something, nothing."""
     read_of = list[Sense]()
     for sentence, is_code in pieces(line):
         if is_code or sentence.rstrip().endswith(("?", ":")) or len(read_of) == TITLE_SENTENCES:
             break
-        read_of.append(read(_PULL.sub("", sentence)))
+        read_of.append(_SENSES[_PULL.sub("", sentence)])
     said = [word for sense in read_of for word in sense.words if not word.is_small]
     words = tuple(word for word in said if not word.is_light)
     return _Title(
@@ -350,9 +358,6 @@ def is_restated(one: str, other: str) -> bool:
 def _senses(text: str) -> list[Sense]:
     found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
     return list(islice((one for one in found if len(one.words) > 1), READ_SENTENCES))
-
-
-_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
 
 
 def _says(words: Sequence[Word], said: Iterable[Word]) -> bool:
