@@ -247,7 +247,7 @@ class ServedIndex:
         """Have the vector at hand of a text that was begun to be embedded, and that an event is to name."""
         for one in self.embedders:
             if one.embedder_id == embedded.embedder_id:
-                one.hold(*embedded.text_hashes, embedded.vector)
+                one.hold(embedded.text_hashes[0], embedded.vector)
 
 
 class RecentVectors:
