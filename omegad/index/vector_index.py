@@ -149,12 +149,14 @@ class VectorIndex:
                 self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
             asked = (self.embedder_id, CHUNK)
             last: int = connection.execute("SELECT coalesce(max(id), 0) FROM memory_vectors").fetchone()[0]
-            while rows := connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall():
+            is_more = last > self._last_vector
+            while is_more:
+                rows = connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall()
                 self._extend([row for row in rows if row[2] is not None])
                 self._early.update(row[0] for row in rows if row[2] is None)
-                self._last_vector = rows[-1][0]
-            # What is behind is another model's, and is not gone through again.
-            self._last_vector = max(self._last_vector, last)
+                is_more = len(rows) == CHUNK
+                # What is behind the last is another model's, and is not gone through again.
+                self._last_vector = rows[-1][0] if is_more else last
             if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
                 ids = msgspec.json.encode([row[1] for row in changed]).decode()
                 current = np.isin(

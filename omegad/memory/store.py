@@ -531,9 +531,9 @@ async def look_around(
 
     def read(connection: Connection, moment: Moment) -> _Around:
         index, embedded = moment.index_as(VectorIndexes), None if callable(embedding) else embedding
+        if index is not None:
+            index.sync(connection)
         if callable(embedding):
-            if index is not None:
-                index.sync(connection)
             relating.read_ahead(base.content)
             with suppress(ModelMissing, ModelFailed, Overloaded):
                 embedded = embedding()
