@@ -155,7 +155,7 @@ def _bare(title: str) -> str:
     return _PULL.sub("", title).strip(" \"'.`").casefold()
 
 
-_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
+_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 700 + 120 * len(sense.words))
 
 
 def _read_title(line: str) -> _Title:
