@@ -115,9 +115,9 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
         is_growing = (
             scope.event_type not in EPISODIC_TYPES
-            and old.terms >= GROWING_TERMS_MIN
             and shared >= GROWING_JACCARD_MIN
             and restates(new, old)
+            and old.terms >= GROWING_TERMS_MIN
         )
         cosine = near.cosine if near.is_comparable else None
         how: tuple[Likeness, float] = (

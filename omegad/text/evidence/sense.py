@@ -7,7 +7,7 @@ English: the lists know the words on which a sentence turns. Other languages com
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 from omegad.text.evidence.word_lists import WORDS
@@ -136,7 +136,7 @@ def _plain(tokens: Sequence[str], folded: Sequence[str]) -> tuple[list[Word], in
     states = WORDS["states"]
     verb = next((place for place, word in enumerate(folded) if word in states), len(folded))
     words = [
-        _known(token, is_first=place == 0, is_subject=place < verb)
+        _known(token, is_first=place == 0, is_subject=place < verb, is_denied=False)
         for place, token in enumerate(tokens)
         if token not in _BREAKS
     ]
@@ -155,9 +155,7 @@ def _turned(tokens: Sequence[str], folded: Sequence[str]) -> tuple[list[Word], i
         is_more = word == "more" and folded[place - 1 : place] == ["any"]
         if token in _BREAKS or (turns and word not in WORDS["ending"]) or is_more:
             continue
-        said = _known(token, is_first=place == 0, is_subject=is_subject)
-        if is_denied:
-            said = said._replace(is_denied=True)
+        said = _known(token, is_first=place == 0, is_subject=is_subject, is_denied=is_denied)
         if word == "on" and (
             folded[place - 1] in WORDS["switching"]
             or (
@@ -177,9 +175,10 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
     is_denied = is_source = False
     ranked_by = frozenset[str]()  # by which words what follows is put behind: "prefer … to", "use … over"
     goals = WORDS["goals"].intersection(folded)
-    for place, (before, word, after) in enumerate(
-        zip(("", *folded), folded, (*folded[1:], ""), strict=False)
-    ):
+    stirred = next((place for place, word in enumerate(folded) if word in _STIRRING), len(folded))
+    yield from repeat((False, False), stirred)
+    around = zip(("", *folded)[stirred:], folded[stirred:], (*folded[stirred + 1 :], ""), strict=False)
+    for place, (before, word, after) in enumerate(around, stirred):
         turns = (word in _TURNING and _turns(word, after)) or (
             word in ranked_by and before not in WORDS["preferring"]
         )
@@ -217,13 +216,13 @@ def _turns(word: str, after: str) -> bool:
 
 
 @lru_cache(maxsize=TERMS_MAX)
-def _known(token: str, *, is_first: bool, is_subject: bool) -> Word:
-    """Return what is known of a token wherever it stands, as a word that is asserted."""
+def _known(token: str, *, is_first: bool, is_subject: bool, is_denied: bool) -> Word:
+    """Return a token as a word."""
     word = token.casefold()
     term, names = _term(token, is_first=is_first)
     is_light = word in WORDS["ending"] or (word in WORDS["light"] and (not names or token.islower()))
     is_small = word in WORDS["small"] and not (token.isupper() and len(token) > 1)
-    return Word(term, False, names, is_light, is_small, is_subject)  # noqa: FBT003  a row
+    return Word(term, is_denied, names, is_light, is_small, is_subject)
 
 
 def _term(token: str, *, is_first: bool) -> tuple[str, bool]:

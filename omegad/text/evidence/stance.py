@@ -166,14 +166,15 @@ def _read_title(line: str) -> _Title:
             break
         read_of.append(_SENSES[_PULL.sub("", sentence)])
     said = [word for sense in read_of for word in sense.words if not word.is_small]
-    words = tuple(word for word in said if not word.is_light)
+    words = tuple([word for word in said if not word.is_light])
+    light = [word for word in said if word.is_light]
     return _Title(
         words,
-        Counter(word.term for word in words),
-        frozenset(word.term for word in words if not word.is_denied),
-        frozenset(word.term for word in words if word.is_denied),
-        frozenset(word.term for word in said if word.is_light),
-        frozenset(word.term for word in said if word.is_light and word.is_denied),
+        Counter([word.term for word in words]),
+        frozenset([word.term for word in words if not word.is_denied]),
+        frozenset([word.term for word in words if word.is_denied]),
+        frozenset([word.term for word in light]),
+        frozenset([word.term for word in light if word.is_denied]),
         sum(sense.denials for sense in read_of),
         frozenset().union(*(sense.folded for sense in read_of)),
         any(sense.is_denial for sense in read_of),
