@@ -49,7 +49,7 @@ UNDONE_TYPE = "task_completion"
 
 EXCERPT_CHARACTERS = 240
 READ_BYTES = 4_000_000  # of what is read of texts that is at hand: what is near to one is near to others
-ENTRY_BYTES, BYTES_OF_CHARACTER = 500, 24  # of a text whose words and statements are read, measured
+ENTRY_BYTES, BYTES_OF_CHARACTER = 500, 18  # of a text whose words are read, of some its statements: measured
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
