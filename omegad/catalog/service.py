@@ -236,11 +236,10 @@ def _composed(request: msgspec.Struct) -> msgspec.Struct:
     changes: dict[str, object] = {}
     for name in request.__struct_fields__:
         value = getattr(request, name)
-        if (
-            name not in VERBATIM
-            and isinstance(value, str | tuple | dict)
-            and (composed := changed(value, _nfc)) != value
-        ):
+        # A tuple of types, and first what is nearly always the case: every request goes through here.
+        if not value or name in VERBATIM or not isinstance(value, (str, tuple, dict)):
+            continue
+        if not (isinstance(value, str) and value.isascii()) and (composed := changed(value, _nfc)) != value:
             changes[name] = composed
     return msgspec.structs.replace(request, **changes) if changes else request
 

@@ -144,10 +144,22 @@ class Embedder:
         """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or
         has other texts to embed first.
         """
+        return self._begun(lambda: Job(canonical(self._require().query_prefix + text)), Urgency.QUERY)
+
+    def begin_store(self, text: str) -> Job | None:
+        """Begin what `embed_store` does, as `begin_query`; `hold` is for who waited to call."""
+        known = partial(self._cache.lookup.find, self._require().embedder_id, text_hash(text))
+        return self._begun(lambda: Job(canonical(text), known), Urgency.STORE)
+
+    def hold(self, digest: str, vector: bytes) -> None:
+        """Have the vector of a text, by its hash, at hand for the event that is to name it."""
+        self._cache.hold(self._require().embedder_id, {digest: vector})
+
+    def _begun(self, made: Callable[[], Job], urgency: Urgency) -> Job | None:
         if self._session is None or self._closed or len(self._queue) or self._breaker.refusal():
             return None
-        job = Job(canonical(self._require().query_prefix + text))
-        self._queue.put(job, Urgency.QUERY)
+        job = made()
+        self._queue.put(job, urgency)
         return job
 
     async def embed_store(self, text: str, urgency: Urgency = Urgency.STORE) -> bytes:

@@ -40,14 +40,13 @@ def neighbours(
     leave_out: str,
 ) -> list[Near]:
     """Return the nearest active memories of the same project: by meaning where the text could be embedded,
-    else by words.
+    else by words. The index is at the connection's moment.
     """
     if embedded is None:
         rows = dict.fromkeys(_by_words(connection, content, project, now_us))
     else:
         index, vector = embedded
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
-        index.sync(connection)
         rows = dict(index.nearest(connection, vector, wanted, COUNT + 1))
     sql = (
         "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT"

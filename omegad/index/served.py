@@ -30,6 +30,7 @@ from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 
 LATE_MAX = 256
+BEGUN_S = 1.0  # for the vector of a text, beyond which a reader is not kept waiting
 PAUSE_S = 1.0  # between two times that all words are read
 RETRY_S, RETRY_MAX_S = 0.1, 60.0  # after which it is tried again where they cannot be
 
@@ -226,6 +227,27 @@ class ServedIndex:
             vector=vectors[0],
             is_whole=len(texts) == 1,
         )
+
+    def begin(self, content: str) -> Callable[[], Embedded] | None:
+        """Begin to embed a memory's text, and return what waits for its vector on another thread; None where
+        it could take long. Raises then as `Embedder.embed_store`, and TimeoutError.
+        """
+        embedder = self.embedder_of(content)
+        embedder_id = embedder.embedder_id
+        texts = () if embedder_id is None else embedder.passages(content)
+        job = embedder.begin_store(content) if len(texts) == 1 else None
+        if job is None or embedder_id is None:
+            return None
+        hashes = (text_hash(content),)
+        return lambda: Embedded(
+            embedder_id=embedder_id, text_hashes=hashes, vector=job.wait(BEGUN_S), is_whole=True
+        )
+
+    def hold(self, embedded: Embedded) -> None:
+        """Have the vector at hand of a text that was begun to be embedded, and that an event is to name."""
+        for one in self.embedders:
+            if one.embedder_id == embedded.embedder_id:
+                one.hold(embedded.text_hashes[0], embedded.vector)
 
 
 class RecentVectors:

@@ -76,6 +76,7 @@ class VectorIndex:
         # rows of six.
         self._bits: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64) for _ in range(WORDS)]
         self._exact: npt.NDArray[np.float32] = np.empty((0, DIMENSIONS), np.float32)
+        self._squares: npt.NDArray[np.float64] = np.empty(0)  # of the lengths of those that are kept whole
         self._ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -88,6 +89,7 @@ class VectorIndex:
         return (
             sum(word.nbytes for word in self._bits)
             + self._exact.nbytes
+            + self._squares.nbytes
             + self._ids.nbytes
             + self._columns.size_bytes
         )
@@ -147,12 +149,14 @@ class VectorIndex:
                 self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
             asked = (self.embedder_id, CHUNK)
             last: int = connection.execute("SELECT coalesce(max(id), 0) FROM memory_vectors").fetchone()[0]
-            while rows := connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall():
+            is_more = last > self._last_vector
+            while is_more:
+                rows = connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall()
                 self._extend([row for row in rows if row[2] is not None])
                 self._early.update(row[0] for row in rows if row[2] is None)
-                self._last_vector = rows[-1][0]
-            # What is behind is another model's, and is not gone through again.
-            self._last_vector = max(self._last_vector, last)
+                is_more = len(rows) == CHUNK
+                # What is behind the last is another model's, and is not gone through again.
+                self._last_vector = rows[-1][0] if is_more else last
             if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
                 ids = msgspec.json.encode([row[1] for row in changed]).decode()
                 current = np.isin(
@@ -235,8 +239,7 @@ class VectorIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        parts = (kept[start : start + AT_ONCE] for start in range(0, len(kept), AT_ONCE))
-        found = np.concatenate([np.empty(0), *(_cosines(self._exact[part], vector) for part in parts)])
+        found = _cosines(self._exact, kept, self._squares[kept], vector)
         if len(read):
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
@@ -253,6 +256,7 @@ class VectorIndex:
         if start < self._exact_max:
             kept = vectors[: self._exact_max - start]
             self._exact = extended(self._exact, start, kept)[: self._exact_max]
+            self._squares = extended(self._squares, start, _squares(kept.astype(np.float64)))
         self._ids = extended(self._ids, start, [row[0] for row in rows])
         self._columns.extend([row[2:] for row in rows])
         self._early.difference_update(row[0] for row in rows)
@@ -289,20 +293,34 @@ def _compared(rows: Sequence[tuple[int, bytes]], vector: bytes) -> list[tuple[in
     found = list[float]()
     for part in (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)):
         vectors = np.frombuffer(b"".join(row[1] for row in part), "<f4").reshape(-1, DIMENSIONS)
-        found += _cosines(vectors, vector).tolist()
+        squares = _squares(vectors.astype(np.float64))
+        found += _cosines(vectors, np.arange(len(part)), squares, vector).tolist()
     return list(zip([row[0] for row in rows], found, strict=True))
 
 
-def _cosines(vectors: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
-    """Return the cosine of each of some vectors with one; nothing is near to what has no direction.
+def _cosines(
+    vectors: npt.NDArray[np.float32],
+    chosen: npt.NDArray[np.intp],
+    squares: npt.NDArray[np.float64],
+    vector: bytes,
+) -> npt.NDArray[np.float64]:
+    """Return the cosine of each of the chosen vectors, the squares of whose lengths are given, with one;
+    nothing is near to what has no direction.
 
     Not by a library of matrices: there the last digits of each depend on which others it stands beside.
     """
-    asked, compared = np.frombuffer(vector, "<f4").astype(np.float64), vectors.astype(np.float64)
+    asked, found = np.frombuffer(vector, "<f4").astype(np.float64), np.empty(len(chosen))
+    for part in (slice(start, start + AT_ONCE) for start in range(0, len(chosen), AT_ONCE)):
+        np.einsum("ij,j->i", vectors[chosen[part]].astype(np.float64), asked, out=found[part])
     with np.errstate(divide="ignore", invalid="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", compared, compared) * np.einsum("i,i", asked, asked))
-        found: npt.NDArray[np.float64] = np.einsum("ij,j->i", compared, asked) / lengths
+        found /= np.sqrt(squares * np.einsum("i,i", asked, asked))
     found[~np.isfinite(found)] = 0.0
+    return found
+
+
+def _squares(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the square of the length of each of some vectors."""
+    found: npt.NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors)
     return found
 
 

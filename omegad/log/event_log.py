@@ -339,13 +339,13 @@ class EventLog(LogReader):
         """Tell those of *batch*, and take them from it."""
         if committed.head.position > self._head.position:  # what writes nothing shows nothing of the disk
             self.trouble = None
-        self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Exception):
                 _fail(answered, outcome)
             elif not answered.done():
                 answered.set_result(outcome)
         batch.clear()
+        self._advance(committed)
 
     async def _note_trouble(self, error: Unavailable) -> None:
         self.trouble = str(error)
@@ -362,9 +362,13 @@ class EventLog(LogReader):
             self._tail.clear()  # it may hold what they name
         if committed.is_state_stale:
             self._catching_up = CatchingUp(0, anew=True)
-        if has_grown:
-            self._grown.set()
-            self._grown = asyncio.Event()
+        if has_grown:  # soon: whoever was answered goes first, and then those who follow
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        """Have those go on who wait for the log to grow."""
+        self._grown.set()
+        self._grown = asyncio.Event()
 
     async def _reopen(self) -> None:
         """Start over with a new connection: after a failed fsync nobody knows what the old one believes."""

@@ -78,11 +78,16 @@ def sanitise_new(new: NewEvent) -> NewEvent:
 
 def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
     changes: dict[str, object] = {}
-    for name in NAMES.intersection(struct.__struct_fields__):
+    for name in _names(type(struct)):
         value = getattr(struct, name)
         if isinstance(value, str) and (clean := redact_name(value)) != value:
             changes[name] = clean
     return changes
+
+
+@cache
+def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in NAMES)
 
 
 def excerpt(text: str) -> Excerpt:

@@ -14,7 +14,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import are_variants, contradiction, is_restated
+from omegad.text.evidence.stance import are_variants, contradiction, is_restated, read_whole
 
 DUPLICATE_COSINE = 0.95
 GROWING_TERMS_MIN, GROWING_JACCARD_MIN = 3, 0.3
@@ -49,7 +49,7 @@ UNDONE_TYPE = "task_completion"
 
 EXCERPT_CHARACTERS = 240
 READ_BYTES = 4_000_000  # of what is read of texts that is at hand: what is near to one is near to others
-ENTRY_BYTES, BYTES_OF_CHARACTER = 500, 24  # of a text whose words and statements are read, measured
+ENTRY_BYTES, BYTES_OF_CHARACTER = 500, 18  # of a text whose words are read, of some its statements: measured
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +81,15 @@ def compare(content: str, scope: Scope, found: Iterable[Near], jaccard_min: floa
     """Say what a text makes of near memories. `jaccard_min` is the share of common words from which two of
     the type are the same.
     """
-    new = ComparedText(content)
+    new = _READ[content]
     return tuple(_compared(new, scope, near, jaccard_min) for near in found)
+
+
+def read_ahead(content: str) -> None:
+    """Read a text before it is known what is near to it, so that comparing takes less then."""
+    new = _READ[content]
+    _ = new.words, new.statements, new.is_overriding
+    read_whole(content)
 
 
 def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tuple[Relation, ...]]:
@@ -108,9 +115,9 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
         is_growing = (
             scope.event_type not in EPISODIC_TYPES
-            and old.terms >= GROWING_TERMS_MIN
             and shared >= GROWING_JACCARD_MIN
             and restates(new, old)
+            and old.terms >= GROWING_TERMS_MIN
         )
         cosine = near.cosine if near.is_comparable else None
         how: tuple[Likeness, float] = (

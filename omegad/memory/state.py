@@ -313,10 +313,14 @@ class Memories(Tables):
         return self._has(sql, memory_id, embedder_id)
 
 
+_BOOLEANS = tuple(map(MemoryState.__struct_fields__.index, ("pending", "probation")))
+
+
 def _state_of(row: tuple[Any, ...]) -> MemoryState:
-    known: dict[str, Any] = dict(zip(MemoryState.__struct_fields__, row, strict=True))
-    known["pending"], known["probation"] = bool(known["pending"]), bool(known["probation"])
-    return MemoryState(**known)
+    known = list(row)
+    for place in _BOOLEANS:
+        known[place] = bool(known[place])
+    return MemoryState(*known)
 
 
 def known(state: DecisionState, memory_id: str) -> MemoryState:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
@@ -42,7 +43,15 @@ from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
 from omegad.requests.command import Command, Name, Text
 from omegad.requests.method import CommandMethod, Moment, Outdated, RequestContext, Services
 from omegad.requests.verb import AgentTool, Verb
-from omegad.runtime.errors import Invalid, ReadTooLong, Refused, Stale
+from omegad.runtime.errors import (
+    Invalid,
+    ModelFailed,
+    ModelMissing,
+    Overloaded,
+    ReadTooLong,
+    Refused,
+    Stale,
+)
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
 from omegad.text.ingestion.tagging import TAG_CHARACTERS_MAX
@@ -470,6 +479,9 @@ async def prepare(services: Services, command: StoreMemory, context: RequestCont
     base = await computed_if_long(services, command.content, partial(begun, services, command, context))
     if command.ack == "durable":
         return msgspec.structs.replace(base, pending=True)
+    if waiting := services.begin_embedding(base.content):
+        with suppress(TimeoutError):
+            return await look_around(services, command, base, waiting, context)
     return await look_around(services, command, base, await services.embed(base.content), context)
 
 
@@ -494,23 +506,37 @@ def begun(services: Services, command: StoreMemory, context: RequestContext) -> 
     )
 
 
+class _Around(NamedTuple):
+    """What is near a text, what of it the session had been shown, as of which position, and its vectors."""
+
+    neighbours: tuple[Neighbour, ...]
+    shown: frozenset[str]
+    position: Position
+    embedded: Embedded | None
+
+
 async def look_around(
     services: Services,
     command: StoreMemory,
     base: PreparedStore,
-    embedded: Embedded | None,
+    embedding: Embedded | Callable[[], Embedded] | None,
     context: RequestContext,
 ) -> PreparedStore:
     """Return a store with what is near, and what its text makes of that; without vectors it is near by its
-    words, and waits for them.
+    words, and waits for them. What is *embedding* it may be waited for by the reader, who does meanwhile what
+    needs no vector; raises TimeoutError where that takes too long.
     """
     scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
     jaccard_min = services[MemoryTypes].of(command.event_type).jaccard
 
-    def read(
-        connection: Connection, moment: Moment
-    ) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
-        index = moment.index_as(VectorIndexes)
+    def read(connection: Connection, moment: Moment) -> _Around:
+        index, embedded = moment.index_as(VectorIndexes), None if callable(embedding) else embedding
+        if index is not None:
+            index.sync(connection)
+        if callable(embedding):
+            relating.read_ahead(base.content)
+            with suppress(ModelMissing, ModelFailed, Overloaded):
+                embedded = embedding()
         of_model = None if index is None or embedded is None else index.of(embedded.embedder_id)
         near = neighbours(
             connection,
@@ -527,10 +553,11 @@ async def look_around(
             values = (command.session_id, to_json([one.memory_id for one in near]))
             rows = connection.execute(_SHOWN, values).fetchall() if command.session_id else []
             shown = frozenset(memory_id for (memory_id,) in rows)
-        return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
+        found = relating.compare(base.content, scope, near, jaccard_min)
+        return _Around(found, shown, moment.position, embedded)
 
     try:
-        found, shown, position = await services.look(
+        found, shown, position, embedded = await services.look(
             read, at_least=context.written, names=(*index.VIEWS, "retrievals")
         )
     except (Stale, ReadTooLong):
@@ -551,6 +578,8 @@ async def look_around(
     )
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
+    if callable(embedding):
+        services.hold(embedded)
     recent = services[RecentVectors]
     recent.add(base.memory_id, command.project, embedded)
     return msgspec.structs.replace(ready, arrived=partial(recent.near, command.project, embedded))

@@ -53,6 +53,16 @@ class DaemonServices(Services):
         """Return the vectors of a content, None where the model cannot be used now."""
         return await self.near.embed(content, is_backlog=is_backlog, embedder_id=embedder_id)
 
+    def begin_embedding(self, content: str) -> Callable[[], Embedded] | None:
+        """Begin to embed a content, and return what waits for its vector on another thread; None where it
+        could take long.
+        """
+        return self.near.begin(content)
+
+    def hold(self, embedded: Embedded) -> None:
+        """Have the vector of a content at hand that was begun to be embedded."""
+        self.near.hold(embedded)
+
     async def embed_question(
         self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
     ) -> Mapping[str, bytes] | None:

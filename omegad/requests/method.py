@@ -205,6 +205,17 @@ class Services(ABC):
         """
 
     @abstractmethod
+    def begin_embedding(self, content: str) -> Callable[[], Embedded] | None:
+        """Begin to embed a content, and return what waits for its vector on another thread; None where it
+        could take long. That raises what keeps the model from it, or TimeoutError; `hold` is for who waited
+        to call, on the event loop.
+        """
+
+    @abstractmethod
+    def hold(self, embedded: Embedded) -> None:
+        """Have the vector of a content at hand for the event that is to name it."""
+
+    @abstractmethod
     async def embed_question(
         self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
     ) -> Mapping[str, bytes] | None:

@@ -9,6 +9,7 @@ from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement
 from omegad.session.events import DeliveriesExpired, ToolCallAged, ToolCalled
+from omegad.storage.driver import Connection
 
 NAME = "tool_calls"
 VERSION = 2
@@ -60,13 +61,23 @@ class ToolCallState(msgspec.Struct, frozen=True):
 
 
 class ToolCalls(Tables):
-    """Reads the tables."""
+    """Reads the tables. A row is read once, and a session's latest call along with whichever is asked for."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._read: dict[tuple[str, str], ToolCallState | None] = {}
 
     def get(self, session_id: str, tool_use_id: str) -> ToolCallState | None:
         """Return where this tool use was recorded, if it was."""
-        sql = "SELECT position, call_index FROM state_tool_calls WHERE session_id = ? AND tool_use_id = ?"
-        row = self._connection.execute(sql, (session_id, tool_use_id)).fetchone()
-        return ToolCallState(*row) if row else None
+        if (session_id, tool_use_id) not in self._read:
+            sql = (
+                "SELECT tool_use_id, position, call_index FROM state_tool_calls WHERE session_id = ? AND"
+                " tool_use_id IN ('', ?)"
+            )
+            rows = self._connection.execute(sql, (session_id, tool_use_id)).fetchall()
+            self._read |= {(session_id, ""): None, (session_id, tool_use_id): None}
+            self._read |= {(session_id, row[0]): ToolCallState(*row[1:]) for row in rows}
+        return self._read[session_id, tool_use_id]
 
     def count(self, session_id: str) -> int:
         """Return how many tool calls of the session are recorded."""

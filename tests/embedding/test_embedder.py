@@ -260,3 +260,17 @@ async def test_a_query_is_begun_where_it_is_next_and_a_thread_waits_for_its_vect
         it.session.may_go_on.set()
         assert (await anyio.to_thread.run_sync(job.wait, PATIENCE_S)).rstrip(b"\0") == b"g"
         assert await job.result() == job.wait(0)
+
+
+async def test_a_text_to_store_is_begun_where_it_is_next_and_is_embedded_once(tmp_path: Path) -> None:
+    put_model(tmp_path / "models")
+    async with bench(tmp_path) as it:
+        assert it.embedder.begin_store("alpha") is None, "the model is not loaded"
+        await it.embedder.embed_store("beta")
+        for _ in range(2):
+            job = it.embedder.begin_store("gamma")
+            assert job is not None
+            vector = await anyio.to_thread.run_sync(job.wait, PATIENCE_S)
+            assert vector.rstrip(b"\0") == b"g"
+            it.embedder.hold(text_hash("gamma"), vector)
+        assert it.session.texts == ["beta", "gamma"], "the second time it is at hand"

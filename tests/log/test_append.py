@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
@@ -479,6 +480,22 @@ async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(
         assert (await append(log, queried())).position == 3
         assert _trouble(log) is None
         assert [event.position for event in await everything(log)] == [1, 2, 3]
+
+
+async def test_who_appended_is_answered_before_those_who_follow_go_on(tmp_path: Path) -> None:
+    went_on = list[str]()
+    async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
+
+        async def follow() -> None:
+            await log.wait_beyond(0)
+            went_on.append("a follower")
+
+        for _ in range(3):
+            tasks.start_soon(follow)
+        await anyio.lowlevel.checkpoint()
+        await append(log, queried())
+        went_on.append("who appended")
+    assert went_on == ["who appended", *["a follower"] * 3]
 
 
 async def test_checkpoints_go_on_on_a_new_connection(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from omegad.embedding.breaker import FAILURES_MAX
+from omegad.index import served as served_index
 from omegad.log.decision import Outcome
 from omegad.memory import embedding
 from omegad.memory.embedding import EmbeddingBacklog, EmbedMemory, MemoryHasVectors
@@ -324,3 +325,35 @@ async def test_what_is_edited_before_anybody_looks_is_embedded_again_though_it_h
             True,
             True,
         ]
+
+
+async def test_a_text_that_takes_the_model_long_is_stored_with_its_vector_all_the_same(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_index, "BEGUN_S", 0.01)
+    async with served(paths, clock) as it, anyio.create_task_group() as tasks:
+        await it.caller.call("memory.store", content="the model is loaded for this one")
+        model.permits = threading.Semaphore(0)
+        answers = list[Any]()
+
+        async def store() -> None:
+            answers.append(await it.caller.call("memory.store", content="no reader waits for this one"))
+
+        tasks.start_soon(store)
+        embedder = it.daemon.services.near.embedder
+        await until(lambda: embedder.status().waiting == 1)  # the reader has given up, and it is asked again
+        model.permits.release(2)
+        await until(lambda: bool(answers))
+        assert (answers[0]["outcome"], answers[0]["degraded"]) == ("stored", None)
+        assert await embedded(it) == 2
+
+
+@pytest.mark.usefixtures("model")
+async def test_a_text_that_fails_while_it_is_waited_for_is_stored_by_its_words(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="the model is loaded for this one")
+        stored = await it.caller.call("memory.store", content=f"the parser drops {UNFIT} lines")
+        assert (stored["outcome"], stored["degraded"]) == ("stored", "embedding")
+        assert await embedded(it) == 1

@@ -184,6 +184,7 @@ def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Search
 
     of_model = views.index.of(EMBEDDER)
     assert of_model is not None
+    of_model.sync(views.connection)
 
     def look(project: str | None, leave_out: str = "", *, words: bool = False) -> list[str]:
         searched = None if words else (of_model, vector_of("alpha beta"))

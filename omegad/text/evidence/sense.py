@@ -104,6 +104,7 @@ _TURNING = frozenset(
 """Words that may turn what follows."""
 _STIRRING = _TURNING.union(_RANKED_BY, WORDS["replaced"], {"from"})
 """Words without which nothing is denied: those, and what may put what follows behind others."""
+_SPECIAL = _STIRRING | {"on", "more"}
 
 
 def root(word: str) -> str:
@@ -121,6 +122,29 @@ def read(sentence: str) -> Sense:
     found = _TOKEN.findall(_OWNED.sub("", text))
     tokens = [token.rstrip(".'") if len(token) > 1 else token for token in found]
     folded = [token.casefold() for token in tokens]
+    words, denials = _plain(tokens, folded) if _SPECIAL.isdisjoint(folded) else _turned(tokens, folded)
+    if folded[-1:] == ["too"]:
+        folded.pop()
+    is_denial = "not" in folded and any(
+        before in WORDS["auxiliary"] and word == "not" for before, word in pairwise(folded)
+    )
+    return Sense(tuple(words), frozenset(folded), denials, sentence.rstrip().endswith("?"), is_denial)
+
+
+def _plain(tokens: Sequence[str], folded: Sequence[str]) -> tuple[list[Word], int]:
+    """As `_turned`, where nothing is denied, nor means another thing beside its neighbour."""
+    states = WORDS["states"]
+    verb = next((place for place, word in enumerate(folded) if word in states), len(folded))
+    words = [
+        _known(token, is_first=place == 0, is_subject=place < verb, is_denied=False)
+        for place, token in enumerate(tokens)
+        if token not in _BREAKS
+    ]
+    return words, 0
+
+
+def _turned(tokens: Sequence[str], folded: Sequence[str]) -> tuple[list[Word], int]:
+    """Return the words that say something, and how many turn the sense."""
     words = list[Word]()
     denials, is_subject, states = 0, True, WORDS["states"]
     for place, (token, word, (is_denied, turns)) in enumerate(
@@ -131,7 +155,7 @@ def read(sentence: str) -> Sense:
         is_more = word == "more" and folded[place - 1 : place] == ["any"]
         if token in _BREAKS or (turns and word not in WORDS["ending"]) or is_more:
             continue
-        term, names, is_light, is_small = _known(token, is_first=place == 0)
+        said = _known(token, is_first=place == 0, is_subject=is_subject, is_denied=is_denied)
         if word == "on" and (
             folded[place - 1] in WORDS["switching"]
             or (
@@ -139,29 +163,22 @@ def read(sentence: str) -> Sense:
                 and WORDS["at_all"].issuperset(folded[place + 1 : place + 2])
             )
         ):
-            is_small = False
-        words.append(Word(term, is_denied, names, is_light, is_small, is_subject))
-    if folded[-1:] == ["too"]:
-        folded.pop()
-    is_denial = "not" in folded and any(
-        before in WORDS["auxiliary"] and word == "not" for before, word in pairwise(folded)
-    )
-    return Sense(tuple(words), frozenset(folded), denials, sentence.rstrip().endswith("?"), is_denial)
+            said = said._replace(is_small=False)
+        words.append(said)
+    return words, denials
 
 
 def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool, bool]]:
     """Yield of each token whether it is denied, and whether it is what turns the sense: a negation, or
     what puts the words after it behind others.
     """
-    if _STIRRING.isdisjoint(folded):
-        yield from repeat((False, False), len(folded))
-        return
     is_denied = is_source = False
     ranked_by = frozenset[str]()  # by which words what follows is put behind: "prefer … to", "use … over"
     goals = WORDS["goals"].intersection(folded)
-    for place, (before, word, after) in enumerate(
-        zip(("", *folded), folded, (*folded[1:], ""), strict=False)
-    ):
+    stirred = next((place for place, word in enumerate(folded) if word in _STIRRING), len(folded))
+    yield from repeat((False, False), stirred)
+    around = zip(("", *folded)[stirred:], folded[stirred:], (*folded[stirred + 1 :], ""), strict=False)
+    for place, (before, word, after) in enumerate(around, stirred):
         turns = (word in _TURNING and _turns(word, after)) or (
             word in ranked_by and before not in WORDS["preferring"]
         )
@@ -199,14 +216,13 @@ def _turns(word: str, after: str) -> bool:
 
 
 @lru_cache(maxsize=TERMS_MAX)
-def _known(token: str, *, is_first: bool) -> tuple[str, bool, bool, bool]:
-    """Return what is known of a token wherever it stands: its term, and whether it names, is light, is
-    small.
-    """
+def _known(token: str, *, is_first: bool, is_subject: bool, is_denied: bool) -> Word:
+    """Return a token as a word."""
     word = token.casefold()
     term, names = _term(token, is_first=is_first)
     is_light = word in WORDS["ending"] or (word in WORDS["light"] and (not names or token.islower()))
-    return term, names, is_light, word in WORDS["small"] and not (token.isupper() and len(token) > 1)
+    is_small = word in WORDS["small"] and not (token.isupper() and len(token) > 1)
+    return Word(term, is_denied, names, is_light, is_small, is_subject)
 
 
 def _term(token: str, *, is_first: bool) -> tuple[str, bool]:

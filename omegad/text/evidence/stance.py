@@ -112,6 +112,11 @@ def are_variants(one: str, other: str) -> bool:
     return bool(is_other) and added == gone <= VARIED_MAX
 
 
+def read_whole(text: str) -> None:
+    """Read a text, so that it is at hand when it is compared."""
+    _ = _TITLES[_first_line(text)], _senses(text)
+
+
 def _first_line(text: str) -> str:
     return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
 
@@ -150,22 +155,26 @@ def _bare(title: str) -> str:
     return _PULL.sub("", title).strip(" \"'.`").casefold()
 
 
+_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 700 + 120 * len(sense.words))
+
+
 def _read_title(line: str) -> _Title:
     """Read the first sentences of a text; of code, a question or what lists something, nothing."""
     read_of = list[Sense]()
     for sentence, is_code in pieces(line):
         if is_code or sentence.rstrip().endswith(("?", ":")) or len(read_of) == TITLE_SENTENCES:
             break
-        read_of.append(read(_PULL.sub("", sentence)))
+        read_of.append(_SENSES[_PULL.sub("", sentence)])
     said = [word for sense in read_of for word in sense.words if not word.is_small]
-    words = tuple(word for word in said if not word.is_light)
+    words = tuple([word for word in said if not word.is_light])
+    light = [word for word in said if word.is_light]
     return _Title(
         words,
-        Counter(word.term for word in words),
-        frozenset(word.term for word in words if not word.is_denied),
-        frozenset(word.term for word in words if word.is_denied),
-        frozenset(word.term for word in said if word.is_light),
-        frozenset(word.term for word in said if word.is_light and word.is_denied),
+        Counter([word.term for word in words]),
+        frozenset([word.term for word in words if not word.is_denied]),
+        frozenset([word.term for word in words if word.is_denied]),
+        frozenset([word.term for word in light]),
+        frozenset([word.term for word in light if word.is_denied]),
         sum(sense.denials for sense in read_of),
         frozenset().union(*(sense.folded for sense in read_of)),
         any(sense.is_denial for sense in read_of),
@@ -350,9 +359,6 @@ def is_restated(one: str, other: str) -> bool:
 def _senses(text: str) -> list[Sense]:
     found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
     return list(islice((one for one in found if len(one.words) > 1), READ_SENTENCES))
-
-
-_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
 
 
 def _says(words: Sequence[Word], said: Iterable[Word]) -> bool:
