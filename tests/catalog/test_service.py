@@ -676,7 +676,7 @@ async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_
     async def idle(_backlog: EmbeddingBacklog) -> bool:
         return True
 
-    monkeypatch.setattr(EmbeddingBacklog, "sweep", idle)
+    monkeypatch.setattr(EmbeddingBacklog, "_sweep", idle)
     async with served(paths, clock) as it:
         it.daemon.services.near.embedder._load = lambda _folder, _manifest: FakeModel()
         found = await it.caller.call("memory.query", text="alpha", mode="semantic")
