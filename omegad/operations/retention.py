@@ -32,7 +32,7 @@ from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import while_telling
 from omegad.requests.command import Acknowledged
 from omegad.requests.method import ServiceMethod
-from omegad.requests.query import Request
+from omegad.requests.query import Request, RequestId
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.config import Config
@@ -124,17 +124,7 @@ class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
     """
 
     dry_run: Annotated[bool, Meta(description="say what would go, and let go of nothing")] = False
-    request_id: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=256,
-                description="makes it safe to send again: the same id gives the first answer",
-            ),
-        ]
-        | None
-    ) = None
+    request_id: RequestId | None = None
     progress_token: ProgressToken | None = None
 
 
@@ -305,6 +295,7 @@ class Retention:
                 whole = msgspec.structs.replace(last.event, after=0)
                 await copies.age(msgspec.structs.replace(last, event=whole))
                 break
+        await self._services.past.tidy()
         self._aged_in_copies.add(kind.name)
 
     async def _span(self, kind: Kind) -> tuple[Position, Position]:
