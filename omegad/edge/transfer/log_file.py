@@ -12,11 +12,11 @@ from pathlib import Path
 from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck, LogReport
 from omegad.operations.files import SIDE_FILES
+from omegad.runtime.alone import sync
 from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
 from omegad.storage import sealing
 from omegad.storage.database import leave_wal, open_reader, translated
 from omegad.storage.driver import Connection, sqlite
-from omegad.storage.own_files import sync
 from omegad.storage.transaction import snapshot
 from omegad.views import log_check
 
