@@ -9,6 +9,7 @@ import hmac
 import os
 import re
 import stat
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -17,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from omegad.agents.spool import ASIDE, NOTE
+from omegad.agents.spool import ASIDE, NOTE, PART, PART_S
 from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck
 from omegad.operations.files import SIDE_FILES
@@ -35,8 +36,9 @@ from omegad.storage import driver, own_files, sealing
 from omegad.storage.checkpointer import truncate
 from omegad.storage.database import leave_wal, open_reader, open_writer, translated
 from omegad.storage.driver import sqlite
-from omegad.storage.wiping import overwrite
+from omegad.storage.wiping import UNFINISHED, overwrite
 from omegad.views import generation
+from omegad.views.past import UNFINISHED_COPY
 
 BEGUN = "seal.toml.unfinished"
 """What `seal.toml` is called until all is sealed."""
@@ -47,6 +49,10 @@ CHANGED = ".changed"
 PLAIN = ".plain"
 """What the name of a file that was sealed ends with, as it was before, until its bytes are overwritten."""
 _ASIDE = re.compile(r"log\.db\.replaced-.*|.*\.of-another-log-.*")
+_UNFINISHED = re.compile(
+    rf"((log|embeddings|views-[0-9]+)\.db{re.escape(UNFINISHED)}|{re.escape(generation.SCRATCH)}"
+    rf"|\.log\.db\.[0-9]+\.part){generation.BELONGING}"
+)
 _DAMAGED = re.compile(r"embeddings\.db\.damaged(-wal|-shm)?")
 """A cache of vectors that could not be read, of no use but to find out why."""
 _HEADER = "# This home is sealed. Where its key is; without the key nobody can read it.\n"
@@ -318,6 +324,7 @@ def _end_sealed(paths: Paths, seal: Seal) -> None:
         *(path for path in (paths.embeddings,) if _is_plain(path)),
         *own_files.named(paths.home, _DAMAGED),
         *_of_the_past(paths),
+        *_unfinished(paths),
     ]
     for path in plain:
         for suffix in ("", *SIDE_FILES):
@@ -371,7 +378,23 @@ def _remove_all_changed(paths: Paths) -> None:
 
 
 def _of_the_past(paths: Paths) -> list[Path]:
-    return own_files.named(paths.home / generation.PAST, re.compile(rf".*\.db{generation.BELONGING}"))
+    return own_files.named(
+        paths.home / generation.PAST, re.compile(rf"(.*\.db|{UNFINISHED_COPY}){generation.BELONGING}")
+    )
+
+
+def _unfinished(paths: Paths) -> list[Path]:
+    """Return what those have left who were killed: who made a database anew, verified views, restored a
+    backup, or was a hook.
+    """
+    return [
+        *own_files.named(paths.home, _UNFINISHED),
+        *(
+            path
+            for path in own_files.named(paths.spool, PART)
+            if path.lstat().st_mtime < time.time() - PART_S
+        ),
+    ]
 
 
 def _notes(paths: Paths) -> Iterator[Path]:

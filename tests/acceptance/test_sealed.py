@@ -148,6 +148,9 @@ def test_a_copy_of_a_sealed_home_says_nothing_without_its_key(
     assert told(home.path) == {}
     assert home.stop() == 0
     assert told(home.path) == {}
+    done(home, "pack")
+    assert told(home.path) == {}
+    home.start().check()
 
 
 def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
@@ -157,7 +160,12 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     assert "another omegad serves this home" in run(home, "seal", "--yes")[1]
     home.kill()
     hook(home, "UserPromptSubmit", prompt="and the grayling?")
-    assert {"log.db-wal", "views-1.db-wal", "1.db"} <= told(home.path).keys()
+    for left in (".log.db.4194304.part", "log.db.unfinished", "views-2.db.unfinished-wal", "asof/copy-new"):
+        shutil.copy(home.path / "log.db-wal", home.path / left)  # of who was killed
+    hook_left = home.path / "spool" / f".{9:020}-{9:032x}.json"
+    hook_left.write_text("turbot")
+    os.utime(hook_left, (0, 0))
+    assert {"log.db-wal", "views-1.db-wal", "1.db", "copy-new"} <= told(home.path).keys()
     seal(home)
     assert told(home.path) == {}
     home.start()
