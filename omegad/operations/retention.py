@@ -142,11 +142,14 @@ class Aged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
-    """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them."""
+    """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them. `free_bytes`
+    are free in the log's file, then: about, where it only would go.
+    """
 
     dry_run: bool
     aged: list[Aged]
     freed_bytes: int
+    free_bytes: int = 0
 
 
 class Retention:
@@ -261,7 +264,7 @@ class Retention:
         for kind in self.kinds if chosen is None else chosen:
             after, through = await self._span(kind)
             aged.append(await self._summed(kind, after, through, self._batches(kind, after, through), tell))
-        return _retained(aged, dry_run=True)
+        return await self._retained(aged, dry_run=True)
 
     async def run(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Let go of it. Raises `Refused`, and storage errors; what went until then is gone, and the next run
@@ -281,7 +284,12 @@ class Retention:
                 if one.counts:
                     _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
                 aged.append(one)
-            return _retained(aged, dry_run=False)
+            return await self._retained(aged, dry_run=False)
+
+    async def _retained(self, aged: list[Aged], *, dry_run: bool) -> Retained:
+        freed, free = sum(one.freed_bytes for one in aged), await self._services.log.free_bytes()
+        free += freed if dry_run else 0
+        return Retained(dry_run=dry_run, aged=aged, freed_bytes=freed, free_bytes=free)
 
     async def _age_copies(self, kind: Kind) -> None:
         """Take out of the copies of the views all that went of a kind, at once: also what a run that was
@@ -413,10 +421,6 @@ def _decide(
 def _reached(cursors: Mapping[str, Cursor], kind: Kind) -> Position:
     found = cursors.get(kind.cursor)
     return found.position if found else 0
-
-
-def _retained(aged: list[Aged], *, dry_run: bool) -> Retained:
-    return Retained(dry_run=dry_run, aged=aged, freed_bytes=sum(one.freed_bytes for one in aged))
 
 
 def _nobody(_done: int, _total: int) -> None:

@@ -36,7 +36,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
     """
     if arguments.key_file and arguments.keyring:
         raise WrongUsage("pass --key-file or --keyring, not both")
-    with _held(instance) as paths:
+    with held(instance) as paths:
         sqlite.seal()
         if arguments.recover:
             return _recover(arguments, paths)
@@ -71,7 +71,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
 
 def unseal(arguments: Namespace, instance: Instance) -> int:
     """Write all of a sealed home plain. Exit with status 1 where the person does not go on."""
-    with _held(instance) as paths:
+    with held(instance) as paths:
         if (told := home_seal.enter(paths)) is None:
             raise Refused("the home is not sealed")
         if not arguments.yes and not is_wanted(
@@ -132,7 +132,7 @@ def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Iterator[Seal]:
 
 
 @contextmanager
-def _held(instance: Instance) -> Iterator[Paths]:
+def held(instance: Instance) -> Iterator[Paths]:
     """Hold a home, which is made if need be, so that no daemon serves it. Raises `AlreadyRunning`."""
     os.umask(0o077)
     endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
