@@ -202,7 +202,7 @@ def check_apart(paths: Paths) -> None:
     """
     if aside := set_aside(paths):
         raise Refused(
-            f"{', '.join(path.name for path in aside)}: set aside, and plain",
+            f"{', '.join(path.name for path in aside)}: set aside, and plain, or sealed by a key of before",
             hint="remove them, or move them out of the home, and seal it then",
         )
     if links := [path for path in _databases(paths) if path.is_symlink()]:
