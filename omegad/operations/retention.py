@@ -43,11 +43,14 @@ from omegad.session import aging as of_sessions
 from omegad.session.events import (
     MemorySurfaced,
 )
+from omegad.storage.checkpointer import truncate
 from omegad.storage.driver import Connection
+from omegad.storage.wiping import BUSY_MS
+from omegad.views import generation
 from omegad.views.erasing import PausedViews
 
 SHOWN_WAIT_S = 10.0  # for views that are a moment behind
-COPIES_WAIT_S = 10.0  # for who rebuilds or verifies; the next run takes out what stays until then
+CLEAN_WAIT_S = 10.0  # for who reads, rebuilds or verifies; the next run takes out what stays until then
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 EVENTS_AT_ONCE = 500
 """Go in one append, which others wait for."""
@@ -170,7 +173,7 @@ class Retention:
         self._looked_us = 0
         self._waiting: Retained | None = None
         self._last: Position = 0  # the latest event that says what went
-        self._aged_in_copies = set[str]()  # kinds of which this service has looked through the copies
+        self._cleaned = set[str]()  # kinds of which this service has left nothing behind
 
     # As a sweep
 
@@ -277,10 +280,10 @@ class Retention:
                 before = self._last
                 try:
                     one = await self._summed(kind, after, through, self._done(kind, after, through), tell)
-                finally:  # what went until it was broken off is in no copy either
-                    if self._last != before or kind.name not in self._aged_in_copies:
-                        with anyio.move_on_after(COPIES_WAIT_S, shield=True):
-                            await self._age_copies(kind)
+                finally:  # what went until it was broken off is nowhere else either
+                    if self._last != before or kind.name not in self._cleaned:
+                        with anyio.move_on_after(CLEAN_WAIT_S, shield=True):
+                            await self._clean(kind)
                 if one.counts:
                     _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
                 aged.append(one)
@@ -290,6 +293,24 @@ class Retention:
         freed, free = sum(one.freed_bytes for one in aged), await self._services.log.free_bytes()
         free += freed if dry_run else 0
         return Retained(dry_run=dry_run, aged=aged, freed_bytes=freed, free_bytes=free)
+
+    async def _clean(self, kind: Kind) -> None:
+        """Leave no bytes of what went of a kind in copies of the views, in those that others took the place
+        of, and in what was written ahead.
+        """
+        views = self._services.views
+        self._cleaned.discard(kind.name)
+        await self._age_copies(kind)
+        await self._services.past.tidy()
+        with suppress(Unavailable, Stale):
+            await views.wait_for(self._last, ())
+        generation.remove_previous(views.file)
+        for on_writer in (self._services.log.on_writer, views.driver.generation.writer.run):
+            while not await on_writer(  # noqa: ASYNC110  nothing tells of the end of a read
+                partial(truncate, wait_ms=BUSY_MS)
+            ):
+                await anyio.sleep(BUSY_MS / 1e3)
+        self._cleaned.add(kind.name)
 
     async def _age_copies(self, kind: Kind) -> None:
         """Take out of the copies of the views all that went of a kind, at once: also what a run that was
@@ -303,8 +324,6 @@ class Retention:
                 whole = msgspec.structs.replace(last.event, after=0)
                 await copies.age(msgspec.structs.replace(last, event=whole))
                 break
-        await self._services.past.tidy()
-        self._aged_in_copies.add(kind.name)
 
     async def _span(self, kind: Kind) -> tuple[Position, Position]:
         now_us = self._services.clock.now_us()
