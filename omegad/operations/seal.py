@@ -366,7 +366,7 @@ def _say(paths: Paths, said: str) -> None:
     Where it is there, the key was taken in again, and that is where it is.
     """
     if paths.seal.exists():
-        (paths.home / said).unlink()
+        (paths.home / said).unlink(missing_ok=True)
     else:
         (paths.home / said).replace(paths.seal)
     alone.sync(paths.home)

@@ -199,33 +199,35 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     assert home.events()[: len(before)] == before
 
 
-def test_a_sealing_that_comes_to_nothing_leaves_the_home_plain_and_no_key(home: Home) -> None:
+def failed_on_a_full_disk(home: Home, *words: str) -> str:
+    """Run a verb that must fail where no file can be larger than 64 kB, and return what it prints."""
+    command = ["sh", "-c", 'ulimit -f 128; exec "$@"', "sh", sys.executable, "-m", "omegad", *words]
+    ended = subprocess.run(command, env=home.environ, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    return ended.stderr
+
+
+def test_what_comes_to_nothing_leaves_the_home_as_it_was_and_no_key(home: Home) -> None:
     home.start().call("memory.store", content="The halibut is deployed on Fridays.")
     assert home.stop() == 0
     key = Path(f"{home.path}.key")
     before = sorted(path.name for path in home.path.iterdir())
     assert "nothing was sealed, and the key is kept nowhere" in run(home, "seal", "--key-file", str(key))[1]
     assert not key.exists()
-    ended = subprocess.run(
-        [
-            "sh",
-            "-c",
-            f'ulimit -f 128; exec "{sys.executable}" -m omegad seal --yes --key-file "{key}"',
-        ],
-        env=home.environ,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert "(views-1.db: disk I/O error)" in ended.stderr, ended.stderr
+    said = failed_on_a_full_disk(home, "seal", "--yes", "--key-file", str(key))
+    assert "(views-1.db: disk I/O error)" in said
     assert not key.exists()
     assert sorted(path.name for path in home.path.iterdir()) == before
     home.start().check()
     assert home.stop() == 0
+
     seal(home)
+    hook(home, "UserPromptSubmit", prompt="what about the turbot?")
+    assert "(views-1.db: disk I/O error)" in failed_on_a_full_disk(home, "unseal", "--yes")
+    assert sorted(path.name for path in home.path.iterdir()) == sorted([*before, "seal.toml"])
+    assert told(home.path) == {}
     home.start().check()
+    until(lambda: "turbot" in str(home.events()))
 
 
 def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) -> None:

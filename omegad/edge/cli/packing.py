@@ -14,12 +14,13 @@ def pack(arguments: Namespace, instance: Instance) -> None:
     """Write the log anew without what is free in it, and put that in its place once it has verified."""
     with held(instance) as paths:
         seal.enter(paths)
-        with counted("packing") as progress, files.unfinished(paths.log) as part:
-            report = log_file.pack(paths.log, part, progress)
-            before, after = paths.log.stat().st_size, part.stat().st_size
+        log = paths.log.resolve()  # which may be a link
+        with counted("packing") as progress, files.unfinished(log) as part:
+            report = log_file.pack(log, part, progress)
+            before, after = log.stat().st_size, part.stat().st_size
             alone.sync(part)
-            part.replace(paths.log)
-            alone.sync(paths.home)
+            part.replace(log)
+            alone.sync(log.parent)
     tell(
         arguments,
         {"home": str(paths.home), "events": report.events, "bytes_before": before, "bytes": after},
