@@ -2,7 +2,6 @@
 is found by meaning all the same.
 """
 
-import shutil
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -59,18 +58,3 @@ def test_vectors_that_the_cache_cannot_write_are_found_and_written_later(homes: 
     home.call("memory.store", content="The violin is tuned twice a week")
     until(lambda: locked.execute("SELECT count(*) FROM vectors").fetchone()[0] >= 3)
     locked.close()
-
-
-@pytest.mark.model
-def test_the_first_question_to_a_home_that_has_only_its_log_is_answered_by_meaning(
-    homes: Callable[..., Home],
-) -> None:
-    require_model()
-    home, restored = homes(OMEGAD_MODEL="auto").start(), homes(OMEGAD_MODEL="auto")
-    for content in ("The lighthouse keeper counts ships", "Bread is baked before sunrise"):
-        home.call("memory.store", content=content)
-    assert home.stop() == 0
-    shutil.copy(home.paths.log, restored.paths.log)
-    answer = restored.start().call("memory.query", text="when does the bakery start working?")
-    assert (answer["degraded"], answer["unembedded"]) == (None, 0)
-    assert answer["results"][0]["content"] == "Bread is baked before sunrise"
