@@ -42,8 +42,8 @@ from omegad.embedding.catalogue import (
     folder_of,
     read_manifest,
 )
+from omegad.runtime.alone import sync
 from omegad.runtime.errors import Invalid, ModelFailed, StorageFull, Unavailable
-from omegad.storage.own_files import sync
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and how much of the whole is done: 0.0 to 1.0."""

@@ -182,9 +182,12 @@ class ServedIndex:
         return (self.embedder, other) if self._has_others else (self.embedder,)
 
     def must_catch_up(self, asked: Sequence[Embedder]) -> bool:
-        """Say whether a question that is embedded by some models may be compared with too little yet."""
+        """Say whether a question that is embedded by some models may be compared with too little yet: in
+        another language, or where there are no vectors at all, as in a home that was restored.
+        """
         is_behind = self.lags or self.is_catching_up
-        return is_behind and self.multilingual is not None and asked[0] is self.multilingual
+        is_other = self.multilingual is not None and asked[0] is self.multilingual
+        return is_behind and (is_other or not self.size[0])
 
     def embedder_of(self, content: str) -> Embedder:
         """Return the model that a text is embedded by."""

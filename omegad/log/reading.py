@@ -285,6 +285,12 @@ def head(connection: Connection) -> Position:
     return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
 
+def free_bytes(connection: Connection) -> int:
+    """Return how many bytes of the file are free, which are filled again before it grows."""
+    pages, size = (connection.execute(f"PRAGMA {of}").fetchone()[0] for of in ("freelist_count", "page_size"))
+    return int(pages) * int(size)
+
+
 def cursors(connection: Connection) -> dict[str, Cursor]:
     """Return every cursor by its name."""
     return {row[0]: Cursor(*row) for row in connection.execute("SELECT name, position, version FROM cursors")}
@@ -353,6 +359,10 @@ class LogReader:
     async def aged(self) -> dict[str, Position]:
         """Return up to which position the details of each kind of event were let go of."""
         return await self._readers.read(aged)
+
+    async def free_bytes(self) -> int:
+        """Return how much of the log's file is free."""
+        return await self._readers.read(free_bytes)
 
     async def taken_out(self) -> int:
         """Return a number that changes whenever payloads are erased, or let go of."""

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import Enum
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,26 +13,8 @@ from omegad.log.event import Event, Position, RecordedEvent
 from omegad.search.aging import Uses, of_query
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged
 from omegad.session import aging as of_sessions
-from omegad.session.events import (
-    TO_JUDGE,
-    HookNoted,
-    MemorySurfaced,
-    PromptSubmitted,
-    SubagentEnded,
-    SurfacingAged,
-    ToolCallAged,
-    ToolCalled,
-    TurnEnded,
-)
-
-
-class Kept(Enum):
-    """That all of an event stays."""
-
-    KEPT = "kept"
-
-
-KEPT: Final = Kept.KEPT
+from omegad.session.aging import KEPT, Kept
+from omegad.session.events import TO_JUDGE, MemorySurfaced, SurfacingAged
 
 
 class Batch(NamedTuple):
@@ -70,32 +51,20 @@ def batch_of(after: Position, through: Position, events: Sequence[RecordedEvent]
     )
 
 
-def _remaining(  # noqa: PLR0911  a table
-    event: object, uses: Uses
-) -> Event | Literal[Kept.KEPT] | None:
+def _remaining(event: object, uses: Uses) -> Event | Literal[Kept.KEPT] | None:
     """Return what remains of an event, None for nothing; note what a query found."""
     match event:
-        case ToolCallAged() | QueryAged() | SurfacingAged():
-            return KEPT
-        case ToolCalled():
-            return of_sessions.of_call(event)
-        case HookNoted() | MemoryRead():
+        case MemoryRead():
             return None
         case MemoryQueried(results=results, at=at):
             uses.add(results, at, is_unasked=False)
             return of_query(event)
-        case MemorySurfaced(how=how, results=results, at=at) if how not in of_sessions.LASTING:
-            uses.add(results, at, is_unasked=True)
-            return of_sessions.of_surfacing(event)
         case MemorySurfaced(how=how, results=results, at=at):
-            if how not in TO_JUDGE:
+            if how not in of_sessions.LASTING:
+                uses.add(results, at, is_unasked=True)
+            elif how not in TO_JUDGE:
                 uses.see(results, at)
-            return KEPT
-        case PromptSubmitted() | TurnEnded() | SubagentEnded():
-            remaining = of_sessions.of_said(event)
-            return KEPT if remaining == event else remaining
-        case _:
-            return KEPT
+    return of_sessions.remaining(event)
 
 
 def _carry(changed: list[tuple[RecordedEvent, Event | None]], uses: Uses) -> None:

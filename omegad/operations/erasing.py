@@ -34,7 +34,7 @@ from omegad.operations.services import DaemonServices
 from omegad.operations.vector_sweep import VectorSweep
 from omegad.requests.command import Acknowledged
 from omegad.requests.method import ServiceMethod
-from omegad.requests.query import Request
+from omegad.requests.query import Request, RequestId
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, Refused, Unavailable
@@ -74,17 +74,7 @@ class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
     ) = None
     reason: Annotated[str, Meta(max_length=4_096, description="why; it stays in the log")] | None = None
     dry_run: Annotated[bool, Meta(description="say what would be erased, and erase nothing")] = False
-    request_id: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=256,
-                description="makes it safe to send again: the same id gives the first answer",
-            ),
-        ]
-        | None
-    ) = None
+    request_id: RequestId | None = None
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):

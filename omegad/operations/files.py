@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+from omegad.runtime import alone
 from omegad.runtime.errors import Refused
 from omegad.storage import own_files
 
@@ -76,12 +77,12 @@ def finish(part: Path, target: Path, keep: int = 1, check: Check = nothing_there
     and changes nothing.
     """
     check_names(target, keep, check)
-    own_files.sync(part)
+    alone.sync(part)
     for newer, older in reversed([*pairwise(_names(target, keep))]):
         if newer.exists():
             newer.replace(older)
     part.rename(target)
-    own_files.sync(target.parent)
+    alone.sync(target.parent)
 
 
 def _names(target: Path, keep: int) -> list[Path]:

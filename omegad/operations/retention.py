@@ -32,7 +32,7 @@ from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import while_telling
 from omegad.requests.command import Acknowledged
 from omegad.requests.method import ServiceMethod
-from omegad.requests.query import Request
+from omegad.requests.query import Request, RequestId
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.config import Config
@@ -43,11 +43,14 @@ from omegad.session import aging as of_sessions
 from omegad.session.events import (
     MemorySurfaced,
 )
+from omegad.storage.checkpointer import truncate
 from omegad.storage.driver import Connection
+from omegad.storage.wiping import BUSY_MS
+from omegad.views import generation
 from omegad.views.erasing import PausedViews
 
 SHOWN_WAIT_S = 10.0  # for views that are a moment behind
-COPIES_WAIT_S = 10.0  # for who rebuilds or verifies; the next run takes out what stays until then
+CLEAN_WAIT_S = 10.0  # for who reads, rebuilds or verifies; the next run takes out what stays until then
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 EVENTS_AT_ONCE = 500
 """Go in one append, which others wait for."""
@@ -124,17 +127,7 @@ class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
     """
 
     dry_run: Annotated[bool, Meta(description="say what would go, and let go of nothing")] = False
-    request_id: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=256,
-                description="makes it safe to send again: the same id gives the first answer",
-            ),
-        ]
-        | None
-    ) = None
+    request_id: RequestId | None = None
     progress_token: ProgressToken | None = None
 
 
@@ -152,11 +145,14 @@ class Aged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
-    """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them."""
+    """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them. `free_bytes`
+    are free in the log's file, then: about, where it only would go.
+    """
 
     dry_run: bool
     aged: list[Aged]
     freed_bytes: int
+    free_bytes: int = 0
 
 
 class Retention:
@@ -177,7 +173,7 @@ class Retention:
         self._looked_us = 0
         self._waiting: Retained | None = None
         self._last: Position = 0  # the latest event that says what went
-        self._aged_in_copies = set[str]()  # kinds of which this service has looked through the copies
+        self._cleaned = set[str]()  # kinds of which this service has left nothing behind
 
     # As a sweep
 
@@ -271,7 +267,7 @@ class Retention:
         for kind in self.kinds if chosen is None else chosen:
             after, through = await self._span(kind)
             aged.append(await self._summed(kind, after, through, self._batches(kind, after, through), tell))
-        return _retained(aged, dry_run=True)
+        return await self._retained(aged, dry_run=True)
 
     async def run(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Let go of it. Raises `Refused`, and storage errors; what went until then is gone, and the next run
@@ -284,14 +280,37 @@ class Retention:
                 before = self._last
                 try:
                     one = await self._summed(kind, after, through, self._done(kind, after, through), tell)
-                finally:  # what went until it was broken off is in no copy either
-                    if self._last != before or kind.name not in self._aged_in_copies:
-                        with anyio.move_on_after(COPIES_WAIT_S, shield=True):
-                            await self._age_copies(kind)
+                finally:  # what went until it was broken off is nowhere else either
+                    if self._last != before or kind.name not in self._cleaned:
+                        with anyio.move_on_after(CLEAN_WAIT_S, shield=True):
+                            await self._clean(kind)
                 if one.counts:
                     _log.info("retention.aged", kind=kind.name, through=through, freed=one.freed_bytes)
                 aged.append(one)
-            return _retained(aged, dry_run=False)
+            return await self._retained(aged, dry_run=False)
+
+    async def _retained(self, aged: list[Aged], *, dry_run: bool) -> Retained:
+        freed, free = sum(one.freed_bytes for one in aged), await self._services.log.free_bytes()
+        free += freed if dry_run else 0
+        return Retained(dry_run=dry_run, aged=aged, freed_bytes=freed, free_bytes=free)
+
+    async def _clean(self, kind: Kind) -> None:
+        """Leave no bytes of what went of a kind in copies of the views, in those that others took the place
+        of, and in what was written ahead.
+        """
+        views = self._services.views
+        self._cleaned.discard(kind.name)
+        await self._age_copies(kind)
+        await self._services.past.tidy()
+        with suppress(Unavailable, Stale):
+            await views.wait_for(self._last, ())
+        generation.remove_previous(views.file)
+        for on_writer in (self._services.log.on_writer, views.driver.generation.writer.run):
+            while not await on_writer(  # noqa: ASYNC110  nothing tells of the end of a read
+                partial(truncate, wait_ms=BUSY_MS)
+            ):
+                await anyio.sleep(BUSY_MS / 1e3)
+        self._cleaned.add(kind.name)
 
     async def _age_copies(self, kind: Kind) -> None:
         """Take out of the copies of the views all that went of a kind, at once: also what a run that was
@@ -305,7 +324,6 @@ class Retention:
                 whole = msgspec.structs.replace(last.event, after=0)
                 await copies.age(msgspec.structs.replace(last, event=whole))
                 break
-        self._aged_in_copies.add(kind.name)
 
     async def _span(self, kind: Kind) -> tuple[Position, Position]:
         now_us = self._services.clock.now_us()
@@ -422,10 +440,6 @@ def _decide(
 def _reached(cursors: Mapping[str, Cursor], kind: Kind) -> Position:
     found = cursors.get(kind.cursor)
     return found.position if found else 0
-
-
-def _retained(aged: list[Aged], *, dry_run: bool) -> Retained:
-    return Retained(dry_run=dry_run, aged=aged, freed_bytes=sum(one.freed_bytes for one in aged))
 
 
 def _nobody(_done: int, _total: int) -> None:

@@ -9,133 +9,71 @@ import hmac
 import os
 import re
 import stat
+import time
 import tomllib
-from base64 import b32decode, b32encode
-from binascii import Error as NotBase32
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from omegad.agents.spool import ASIDE, NOTE
+from omegad.agents.spool import ASIDE, NOTE, PART, PART_S
 from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck
 from omegad.operations.files import SIDE_FILES
-from omegad.runtime import sealed_notes, secret_places
+from omegad.operations.home_key import Seal, check_of, key_of, made
+from omegad.runtime import alone, sealed_notes
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import (
-    Invalid,
     LogBroken,
     Refused,
     Sealed,
-    SealerMissing,
     StorageCorrupt,
     StorageFailed,
-    Unavailable,
 )
 from omegad.storage import driver, own_files, sealing
 from omegad.storage.checkpointer import truncate
 from omegad.storage.database import leave_wal, open_reader, open_writer, translated
 from omegad.storage.driver import sqlite
-from omegad.storage.wiping import overwrite
+from omegad.storage.wiping import UNFINISHED, overwrite
 from omegad.views import generation
+from omegad.views.past import UNFINISHED_COPY
 
-SERVICE = "omegad"
 BEGUN = "seal.toml.unfinished"
 """What `seal.toml` is called until all is sealed."""
 ENDING = "unseal.unfinished"
-"""Is there from before the first file is plain until the last one is."""
+"""What `seal.toml` is called from before the first file is plain until the last one is."""
 CHANGED = ".changed"
 """What a file's name ends with that is made to take its place."""
 PLAIN = ".plain"
 """What the name of a file that was sealed ends with, as it was before, until its bytes are overwritten."""
 _ASIDE = re.compile(r"log\.db\.replaced-.*|.*\.of-another-log-.*")
+_UNFINISHED = re.compile(
+    rf"((log|embeddings|views-[0-9]+)\.db{re.escape(UNFINISHED)}|{re.escape(generation.SCRATCH)}"
+    rf"|\.log\.db\.[0-9]+\.part){generation.BELONGING}"
+)
 _DAMAGED = re.compile(r"embeddings\.db\.damaged(-wal|-shm)?")
 """A cache of vectors that could not be read, of no use but to find out why."""
-_GROUP = 4
-_CHECK_BYTES = 3
 _HEADER = "# This home is sealed. Where its key is; without the key nobody can read it.\n"
 
 Progress = Callable[[int, int, str], None]
 """Is told how much of how much is done, and what is counted."""
 
 
-class Seal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `seal.toml` says."""
-
-    key_file: str = ""
-    keyring: str = ""
-    check: str
-    """What tells whether a key is the right one."""
-    hooks: str
-    """The public key that hooks seal to what they leave in the spool."""
-    packages: str
-    """Where hooks find the package that they seal it with."""
-
-    @property
-    def place(self) -> str:
-        """Where the key is, in words."""
-        return f"the keyring's {self.keyring}" if self.keyring else self.key_file
-
-
-def made(key: bytes, *, key_file: str = "", keyring: str = "") -> Seal:
-    """Return what `seal.toml` says of a key that is kept there. Raises `SealerMissing`."""
-    try:
-        import cryptography  # noqa: PLC0415  an extra
-
-        public = sealed_notes.public_of(key)
-    except ImportError:
-        raise SealerMissing("the package cryptography is not there") from None
-    packages = str(Path(cryptography.__file__).parents[1])
-    return Seal(
-        key_file=key_file, keyring=keyring, check=_check_of(key), hooks=public.hex(), packages=packages
-    )
-
-
-def kept(key: bytes, paths: Paths, *, key_file: str = "", keyring: str = "") -> Seal:
-    """Keep a key, read it back, and return what `seal.toml` says of it. Raises `Unavailable`."""
-    seal = made(key, key_file=key_file, keyring=keyring)
-    if keyring:
-        secret_places.keep_in_keyring(written(key), keyring)
-    else:
-        secret_places.keep_in_file(written(key), secret_places.outside(key_file, paths.home, key_file))
-    _key_of(seal, paths.home)
-    return seal
-
-
-def written(key: bytes) -> str:
-    """Return a key as people write it down: groups of letters and digits, the last of them a check."""
-    text = b32encode(key + sha256(key).digest()[:_CHECK_BYTES]).decode()
-    return "-".join(text[at : at + _GROUP] for at in range(0, len(text), _GROUP))
-
-
-def read_key(text: str) -> bytes:
-    """Read what `written` wrote, however it is spaced. Raises `Invalid`, without a word of it."""
-    letters = re.sub(r"[\s-]", "", text).upper()
-    try:
-        found = b32decode(letters)
-    except (NotBase32, ValueError):
-        found = b""
-    key, check = found[: sealing.KEY_BYTES], found[sealing.KEY_BYTES :]
-    if len(key) != sealing.KEY_BYTES or not hmac.compare_digest(check, sha256(key).digest()[:_CHECK_BYTES]):
-        raise Invalid(
-            "that is no key of omegad's, or not as it was written down",
-            hint="it has 14 groups of four letters and digits",
-        )
-    return key
-
-
 def told(paths: Paths) -> Seal | None:
     """Return what says that a home is sealed; None of one that is plain. Raises `Sealed` where what says so
     cannot be read.
     """
-    for path, is_over in ((paths.seal, (paths.home / ENDING).exists()), (paths.home / BEGUN, True)):
+    for path in _saying(paths):
         if path.exists():
-            return None if is_over and _is_plain(paths.log) else _read(path)
+            return None if path != paths.seal and _is_plain(paths.log) else _read(path)
     return None
+
+
+def is_said(paths: Paths) -> bool:
+    """Say whether something says that a home is sealed, whatever it is."""
+    return any(path.exists() for path in _saying(paths)) and not _is_plain(paths.log)
 
 
 def unlock(paths: Paths) -> Seal | None:
@@ -150,7 +88,7 @@ def unlock(paths: Paths) -> Seal | None:
             f"{paths.seal} says that the home is sealed, and {paths.log} is not",
             hint=f"put the sealed log back; or move {paths.seal} away, where the plain one is right",
         )
-    sealing.hold(_key_of(seal, paths.home))
+    sealing.hold(key_of(seal, paths.home))
     return seal
 
 
@@ -160,7 +98,7 @@ def check(paths: Paths) -> Seal | None:
     """
     if seal := told(paths):
         driver.sealing()
-        _key_of(seal, paths.home)
+        key_of(seal, paths.home)
     else:
         _check_plain(paths)
     return seal
@@ -176,9 +114,9 @@ def enter(paths: Paths) -> Seal | None:
         if _is_plain(paths.log):
             _end_unsealed(paths)
             return None
-        _take_back(paths, ENDING)
+        _take_back_unsealed(paths)
     if (paths.home / BEGUN).exists() and not paths.seal.exists() and _is_plain(paths.log):
-        _take_back(paths, BEGUN)
+        _take_back_sealed(paths)
     if (seal := unlock(paths)) is None:
         _check_plain(paths)
         return None
@@ -198,29 +136,43 @@ def seal_home(paths: Paths, seal: Seal, progress: Progress) -> None:
     """Seal a home that is plain by the key that is held, which *seal* tells of. The caller holds the home's
     lock.
 
-    Raises `LogBroken`, storage errors, and `Refused` for files that were set aside, which stay plain.
+    Raises `LogBroken`, storage errors, and `Refused` for files that were set aside, which stay plain. `told`
+    says whether the home is sealed then.
     """
     check_apart(paths)
-    _write(paths.home / BEGUN, seal)
-    for path in _databases(paths):
-        _change(path, to_sealed=True, progress=progress)
-    if paths.log.exists():
-        _check_same(paths.log, progress)
-        _put_in_place(paths.log, paths.home / f"{paths.log.name}{PLAIN}")
+    try:
+        _write(paths.home / BEGUN, seal)
+        for path in _databases(paths):
+            _change(path, to_sealed=True, progress=progress)
+        if paths.log.exists():
+            _check_same(paths.log, progress)
+            _put_in_place(paths.log, paths.home / f"{paths.log.name}{PLAIN}")
+    except BaseException:
+        if _is_plain(paths.log):
+            _take_back_sealed(paths)
+        raise
     _end_sealed(paths, seal)
 
 
 def unseal_home(paths: Paths, progress: Progress) -> None:
-    """Have a sealed home be plain. The caller holds the home's lock, and the process the key. The key stays
-    where it is, for backups that are sealed by it.
+    """Have a sealed home be plain. The caller holds the home's lock, and the process the key, which nothing
+    needs any more once the log is plain. It stays where it is, for backups that are sealed by it.
     """
-    (paths.home / ENDING).touch(mode=0o600)
-    own_files.sync(paths.home)
-    for path in _databases(paths):
-        _change(path, to_sealed=False, progress=progress)
-    if paths.log.exists():
-        _check_same(paths.log, progress)
-        _put_in_place(paths.log)
+    try:
+        paths.seal.replace(paths.home / ENDING)  # from now on hooks leave what happens plain
+        alone.sync(paths.home)
+        _open_notes(paths)
+        for path in _databases(paths):
+            _change(path, to_sealed=False, progress=progress)
+        if paths.log.exists():
+            _check_same(paths.log, progress)
+            _put_in_place(paths.log)
+    except BaseException:
+        if not _is_plain(paths.log):
+            _take_back_unsealed(paths)
+            with suppress(OSError):  # as on a full disk; the next start does it
+                _seal_notes(paths, _read(paths.seal))
+        raise
     _end_unsealed(paths)
 
 
@@ -235,7 +187,7 @@ def check_recovered(paths: Paths, key: bytes) -> None:
         seal = _read(paths.seal) if paths.seal.exists() else None
     except Sealed:
         return  # which is written anew
-    if seal and not hmac.compare_digest(seal.check, _check_of(key)):
+    if seal and not hmac.compare_digest(seal.check, check_of(key)):
         raise Sealed("that is not the key that this home is sealed by")
 
 
@@ -248,9 +200,9 @@ def check_apart(paths: Paths) -> None:
     """Raise `Refused` where something was set aside, which nobody knows to be wanted, or not, or where a
     database is a link, so that what is plain would stay where it leads to.
     """
-    if aside := own_files.named(paths.home, _ASIDE):
+    if aside := set_aside(paths):
         raise Refused(
-            f"{', '.join(path.name for path in aside)}: set aside, and plain",
+            f"{', '.join(path.name for path in aside)}: set aside, and plain, or sealed by a key of before",
             hint="remove them, or move them out of the home, and seal it then",
         )
     if links := [path for path in _databases(paths) if path.is_symlink()]:
@@ -260,25 +212,15 @@ def check_apart(paths: Paths) -> None:
         )
 
 
-def _key_of(seal: Seal, home: Path) -> bytes:
-    try:
-        text = (
-            secret_places.in_keyring(seal.keyring, seal.keyring)
-            if seal.keyring
-            else secret_places.in_file(seal.key_file, home, seal.key_file)
-        )
-        key = read_key(text)
-    except Invalid:
-        raise Sealed(f"{seal.place} does not hold the home's key") from None
-    except Unavailable as error:
-        raise Sealed(f"the home is sealed, and its key is not at hand: {error}") from None
-    if not hmac.compare_digest(seal.check, _check_of(key)):
-        raise Sealed(f"the key in {seal.place} is not the one that this home is sealed by")
-    return key
+def set_aside(paths: Paths) -> list[Path]:
+    """Return the logs and views that were set aside, which stay as they are, plain or sealed."""
+    return own_files.named(paths.home, _ASIDE)
 
 
-def _check_of(key: bytes) -> str:
-    return hmac.digest(key, b"omegad: the right key", "sha256")[:8].hex()
+def still_sealed(paths: Paths) -> list[Path]:
+    """Return the logs and views that were set aside while the home was sealed, and are so still."""
+    databases = (path for path in set_aside(paths) if not path.name.endswith(SIDE_FILES))
+    return [path for path in databases if not sealing.is_plain(path)]
 
 
 def _probe(path: Path) -> None:
@@ -292,6 +234,10 @@ def _probe(path: Path) -> None:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite.SQLITE_NOTADB:
                 raise
             raise Sealed(f"the home's key does not open {path}: it is damaged, or of another home") from error
+
+
+def _saying(paths: Paths) -> tuple[Path, ...]:
+    return paths.seal, paths.home / ENDING, paths.home / BEGUN
 
 
 def _is_plain(path: Path) -> bool:
@@ -328,7 +274,7 @@ def _change(path: Path, *, to_sealed: bool, progress: Progress) -> None:
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with translated(path.name):
         sealing.convert(path, target, to_sealed=to_sealed)
-    own_files.sync(target)
+    alone.sync(target)
     progress(1, 1, f"{path.name}: files written")
 
 
@@ -354,7 +300,7 @@ def _put_in_place(path: Path, left: Path | None = None) -> None:
         left.unlink(missing_ok=True)
         left.hardlink_to(path)
     _changed(path).replace(path)
-    own_files.sync(path.parent)
+    alone.sync(path.parent)
 
 
 def _overwrite_left(left: Path, path: Path) -> None:
@@ -378,12 +324,12 @@ def _end_sealed(paths: Paths, seal: Seal) -> None:
         *(path for path in (paths.embeddings,) if _is_plain(path)),
         *own_files.named(paths.home, _DAMAGED),
         *_of_the_past(paths),
+        *_unfinished(paths),
     ]
     for path in plain:
         for suffix in ("", *SIDE_FILES):
             overwrite(path.with_name(path.name + suffix))
-    (paths.home / BEGUN).replace(paths.seal)  # from now on hooks seal what they leave
-    own_files.sync(paths.home)
+    _say(paths, BEGUN)
     _seal_notes(paths, seal)
 
 
@@ -396,22 +342,34 @@ def _end_unsealed(paths: Paths) -> None:
     generation.remove_others(paths.home, *([views] if views else []))
     for path in _of_the_past(paths):
         path.unlink()
-    if paths.seal.exists():
-        paths.seal.replace(paths.home / ENDING)  # from now on hooks leave what happens plain
-        own_files.sync(paths.home)
-    if (paths.home / ENDING).stat().st_size:
-        _open_notes(paths, _read(paths.home / ENDING))
     (paths.home / ENDING).unlink()
-    own_files.sync(paths.home)
+    alone.sync(paths.home)
 
 
-def _take_back(paths: Paths, begun: str) -> None:
-    """Take away what a change made that came to nothing."""
+def _take_back_sealed(paths: Paths) -> None:
+    """Take away what a sealing made that came to nothing."""
     _remove_all_changed(paths)
     for left in own_files.named(paths.home, re.compile(rf".*{re.escape(PLAIN)}")):
         _overwrite_left(left, left.with_suffix(""))
-    (paths.home / begun).unlink(missing_ok=True)
-    own_files.sync(paths.home)
+    (paths.home / BEGUN).unlink(missing_ok=True)
+    alone.sync(paths.home)
+
+
+def _take_back_unsealed(paths: Paths) -> None:
+    """Take away what an unsealing made that came to nothing, and say again that the home is sealed."""
+    _remove_all_changed(paths)
+    _say(paths, ENDING)
+
+
+def _say(paths: Paths, said: str) -> None:
+    """Have `seal.toml` say what a file says that has another name; from then on hooks seal what they leave.
+    Where it is there, the key was taken in again, and that is where it is.
+    """
+    if paths.seal.exists():
+        (paths.home / said).unlink(missing_ok=True)
+    else:
+        (paths.home / said).replace(paths.seal)
+    alone.sync(paths.home)
 
 
 def _remove_all_changed(paths: Paths) -> None:
@@ -420,7 +378,23 @@ def _remove_all_changed(paths: Paths) -> None:
 
 
 def _of_the_past(paths: Paths) -> list[Path]:
-    return own_files.named(paths.home / generation.PAST, re.compile(rf".*\.db{generation.BELONGING}"))
+    return own_files.named(
+        paths.home / generation.PAST, re.compile(rf"(.*\.db|{UNFINISHED_COPY}){generation.BELONGING}")
+    )
+
+
+def _unfinished(paths: Paths) -> list[Path]:
+    """Return what those have left who were killed: who made a database anew, verified views, restored a
+    backup, or was a hook.
+    """
+    return [
+        *own_files.named(paths.home, _UNFINISHED),
+        *(
+            path
+            for path in own_files.named(paths.spool, PART)
+            if path.lstat().st_mtime < time.time() - PART_S
+        ),
+    ]
 
 
 def _notes(paths: Paths) -> Iterator[Path]:
@@ -439,29 +413,24 @@ def _seal_notes(paths: Paths, seal: Seal) -> None:
     for path in _notes(paths):
         data = path.read_bytes()
         if not data.startswith(sealed_notes.MAGIC):
-            _make(_changed(path), sealed_notes.seal(bytes.fromhex(seal.hooks), os.fsencode(path.name), data))
+            sealed = sealed_notes.seal(bytes.fromhex(seal.hooks), os.fsencode(path.name), data)
+            alone.write(_changed(path), sealed)
             _put_in_place(path, left := path.with_name(path.name + PLAIN))
             overwrite(left)
 
 
-def _open_notes(paths: Paths, seal: Seal) -> None:
-    """Have what hooks left be plain. What the key does not open stays, for the daemon to set aside."""
+def _open_notes(paths: Paths) -> None:
+    """Have what hooks left be plain. What the key that is held does not open stays, for the daemon to set
+    aside.
+    """
+    key = sealing.held()
+    assert key
     for path in _notes(paths):
         data = path.read_bytes()
         if data.startswith(sealed_notes.MAGIC):
-            key = _key_of(seal, paths.home)
             with suppress(ValueError):
-                _make(_changed(path), sealed_notes.opened(key, os.fsencode(path.name), data))
+                alone.write(_changed(path), sealed_notes.opened(key, os.fsencode(path.name), data))
                 _put_in_place(path)
-
-
-def _make(path: Path, data: bytes) -> None:
-    """Make a file for its owner alone, and return when it is on the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _read(path: Path) -> Seal:
@@ -486,6 +455,6 @@ def _write(path: Path, seal: Seal) -> None:
         if value
     ]
     part.unlink(missing_ok=True)
-    _make(part, (_HEADER + "".join(said)).encode())
+    alone.write(part, (_HEADER + "".join(said)).encode())
     part.replace(path)
-    own_files.sync(path.parent)
+    alone.sync(path.parent)

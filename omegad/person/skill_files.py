@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from omegad.person.events import FailureReason
-from omegad.storage.own_files import sync
+from omegad.runtime.alone import sync
 
 FILE = "SKILL.md"
 FILE_BYTES_MAX = 1024 * 1024

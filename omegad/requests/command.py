@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event import Position
+from omegad.requests.query import RequestId
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -20,9 +21,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
     `ack` says how much to wait for: `durable` is answered as soon as the event is on the disk.
     """
 
-    request_id: Annotated[
-        Name | None, Meta(description="makes it safe to send again: the same id gives the first answer")
-    ] = None
+    request_id: RequestId | None = None
     ack: Annotated[
         Ack, Meta(description="how much to wait for: durable is answered as soon as it is on the disk")
     ] = "related"

@@ -20,6 +20,16 @@ AsOf = Annotated[
 ]
 """A moment of the past."""
 
+RequestId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        description="makes it safe to send again: the same id gives the first answer",
+    ),
+]
+"""By which the same request is the same."""
+
 One = Annotated[str, Meta(max_length=256)]
 """A name that a query asks for."""
 

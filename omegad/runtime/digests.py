@@ -11,6 +11,7 @@ import stat
 from hashlib import blake2b
 from pathlib import Path
 
+from omegad.runtime import alone
 from omegad.runtime.errors import StorageFailed
 
 KEY_BYTES = 32
@@ -78,15 +79,7 @@ def _made(path: Path) -> bytes:
     """Write a new key, which has its name only once it is on the disk."""
     key, part = secrets.token_bytes(KEY_BYTES), path.with_name(path.name + UNFINISHED)
     part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(descriptor)
+    alone.write(part, key)
     part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    alone.sync(path.parent)
     return key

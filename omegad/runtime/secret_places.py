@@ -5,38 +5,23 @@ What is wrong is said without a word of the secret; *place* is how a place is na
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from omegad.runtime import alone
 from omegad.runtime.errors import Unavailable
 
-BYTES_MAX = 4096
 
-
-def in_file(name: str, home: Path, place: str) -> str:
-    """Return what a file holds. Raises `Unavailable` where it is not there, others can read it, or it lies in
-    the home.
+def in_file(name: str, home: Path, place: str, missing: str) -> str:
+    """Return what a file holds. Raises `Unavailable` where it is not there, with the hint *missing*, others
+    can read it, or it lies in the home.
     """
-    path = outside(name, home, place)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise Unavailable(
-            f"{place} cannot be read: {error.strerror}", hint=f"write the key to it, and chmod 600 {place}"
-        ) from None
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o177:
-            raise Unavailable(
-                f"{place} is not a file of yours alone (mode {stat.S_IMODE(found.st_mode):04o})",
-                hint=f"chmod 600 {place}; where others could read the key, have another made",
-            )
-        return os.read(descriptor, BYTES_MAX).decode(errors="replace").strip()
-    finally:
-        os.close(descriptor)
+        return alone.read(outside(name, home, place), place).decode(errors="replace").strip()
+    except FileNotFoundError as error:
+        raise Unavailable(f"{place} cannot be read: {error.strerror}", hint=missing) from None
 
 
 def outside(name: str, home: Path, place: str) -> Path:
@@ -53,15 +38,16 @@ def outside(name: str, home: Path, place: str) -> Path:
     return path
 
 
-def in_keyring(name: str, shown: str) -> str:
-    """Return what the keyring has under SERVICE/USER, which is *shown* to people. Raises `Unavailable`."""
+def in_keyring(name: str, shown: str, missing: str) -> str:
+    """Return what the keyring has under SERVICE/USER, which is *shown* to people. Raises `Unavailable`, with
+    the hint *missing* where it has nothing.
+    """
     service, _, user = name.partition("/")
     with _keyring(f"the keyring's {shown} cannot be read") as ring:
         found = ring.get_password(service, user)
     if found is None:
-        command = f"keyring set {shown.replace('/', ' ', 1)}"
-        raise Unavailable(f"the keyring's {shown} is empty", hint=f"run `{command}`")
-    return str(found).strip()
+        raise Unavailable(f"the keyring's {shown} is empty", hint=missing)
+    return str(found)
 
 
 def keep_in_file(secret: str, path: Path) -> None:
@@ -70,12 +56,8 @@ def keep_in_file(secret: str, path: Path) -> None:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{secret}\n")
-            file.flush()
-            os.fsync(descriptor)
-        _sync(path.parent)
+        alone.write(path, f"{secret}\n".encode())
+        alone.sync(path.parent)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}", hint="name another file") from None
 
@@ -87,12 +69,13 @@ def keep_in_keyring(secret: str, name: str) -> None:
         ring.set_password(service, user, secret)
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def forget_in_keyring(name: str) -> None:
+    """Take out of the keyring what it has under SERVICE/USER. Raises `Unavailable`, also where that is
+    nothing.
+    """
+    service, _, user = name.partition("/")
+    with _keyring(f"the keyring's {name} cannot be removed") as ring:
+        ring.delete_password(service, user)
 
 
 @contextmanager
@@ -102,11 +85,12 @@ def _keyring(failure: str) -> Iterator[ModuleType]:
         from keyring.errors import KeyringError  # noqa: PLC0415
     except ImportError:
         raise Unavailable(
-            "the package keyring is not installed", hint="pip install 'omegad[keyring]', or use key_file"
+            "the package keyring is not installed",
+            hint="pip install 'omegad[keyring]', or keep the secret in a file",
         ) from None
     try:
         yield keyring
     except KeyringError as error:
         raise Unavailable(
-            f"{failure}: {type(error).__name__}", hint="unlock the keyring, or use key_file"
+            f"{failure}: {type(error).__name__}", hint="unlock the keyring, or keep the secret in a file"
         ) from None

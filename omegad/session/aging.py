@@ -1,5 +1,8 @@
 """What remains of tool calls, of what was shown unasked, and of what was said, once their time is over."""
 
+from enum import Enum
+from typing import Final, Literal
+
 import msgspec
 
 from omegad.log.event import Event, Excerpt
@@ -15,10 +18,35 @@ from omegad.session.events import (
     TurnEnded,
 )
 
+
+class Kept(Enum):
+    """That all of an event stays."""
+
+    KEPT = "kept"
+
+
+KEPT: Final = Kept.KEPT
+
 TOOLS = (ToolCalled, HookNoted)
 SAID = (PromptSubmitted, TurnEnded, SubagentEnded)
 LASTING = ("briefing", "review", "reminder", "warning")
 """Ways of being shown of which it is known for ever what was shown, so that it is not told again."""
+
+
+def remaining(event: object) -> Event | Literal[Kept.KEPT] | None:
+    """Return what remains of an event of a session, None for nothing; all that is not one stays."""
+    match event:
+        case ToolCalled():
+            return of_call(event)
+        case HookNoted():
+            return None
+        case MemorySurfaced(how=how) if how not in LASTING:
+            return of_surfacing(event)
+        case PromptSubmitted() | TurnEnded() | SubagentEnded():
+            said = of_said(event)
+            return KEPT if said == event else said
+        case _:
+            return KEPT
 
 
 def of_call(call: ToolCalled) -> ToolCallAged:

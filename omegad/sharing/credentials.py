@@ -6,16 +6,15 @@ What is wrong with them is said without a word of the password.
 
 import os
 import secrets
-import stat
 import tomllib
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 
 import anyio
 import msgspec
 
+from omegad.runtime import alone, secret_places
 from omegad.runtime.errors import Unavailable
 from omegad.sharing.post import address, post
 from omegad.sharing.post.address import Address
@@ -24,7 +23,6 @@ from omegad.sharing.state import Team
 
 HINT = "`omegad share join` asks for the address and the password, and keeps them anew"
 SERVICE = "omegad"
-BYTES_MAX = 65_536
 KEYRING_S = 10.0  # for one that asks the person first
 _HEADER = "# Where the team's post is, and the password there, which nobody else may read.\n"
 
@@ -54,7 +52,8 @@ def read(path: Path) -> Address:
     keyring that does not tell; `BadAddress`.
     """
     kept = _kept(path)
-    password = _in_keyring(kept.keyring) if kept.keyring else kept.password
+    name = _named(kept.keyring)
+    password = secret_places.in_keyring(name, name, HINT) if kept.keyring else kept.password
     return address.read(kept.url).with_password(password)
 
 
@@ -65,20 +64,14 @@ def keep(path: Path, where: Address, *, in_keyring: bool = False) -> None:
     before, fields = _entry(path), {"url": where.url}
     if in_keyring:
         fields["keyring"] = f"share-{secrets.token_hex(8)}"
-        with _keyring() as ring:
-            ring.set_password(SERVICE, fields["keyring"], where.password)
+        secret_places.keep_in_keyring(where.password, _named(fields["keyring"]))
     else:
         fields["password"] = where.password
     text = _HEADER + "".join(f"{name} = {_in_toml(value)}\n" for name, value in fields.items())
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.unlink(missing_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o600)  # whatever the umask says
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
+        alone.write(part, text.encode())
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
@@ -95,57 +88,21 @@ def forget(path: Path) -> None:
 
 def _kept(path: Path) -> _Kept:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        text = alone.read(path, str(path)).decode()
+        return msgspec.convert(tomllib.loads(text), _Kept)
     except FileNotFoundError:
         raise Unavailable(f"{path}, which says where the post is, is not there", hint=HINT) from None
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}", hint=HINT) from None
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise Unavailable(
-                f"{path} is not a file of yours alone (mode {stat.S_IMODE(found.st_mode):04o})",
-                hint=f"chmod 600 {path}; where others could read the password, ask for another",
-            )
-        text = os.read(descriptor, BYTES_MAX).decode()
-        return msgspec.convert(tomllib.loads(text), _Kept)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError):
         # Without its own words, which may be of the password
         raise Unavailable(f"{path} does not say what `omegad share join` writes", hint=HINT) from None
-    finally:
-        os.close(descriptor)
 
 
 def _in_toml(value: str) -> str:
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
 
 
-@contextmanager
-def _keyring() -> Iterator[ModuleType]:
-    """Hand out the system's keyring."""
-    try:
-        import keyring  # noqa: PLC0415  an extra, and dear
-        from keyring.errors import KeyringError  # noqa: PLC0415
-    except ImportError:
-        raise Unavailable(
-            "the package keyring is not installed",
-            hint="pip install 'omegad[keyring]', or leave out --keyring",
-        ) from None
-    try:
-        yield keyring
-    except KeyringError as error:
-        raise Unavailable(
-            f"the keyring cannot be used: {type(error).__name__}",
-            hint="unlock the keyring, or join without --keyring",
-        ) from None
-
-
-def _in_keyring(entry: str) -> str:
-    with _keyring() as ring:
-        password = ring.get_password(SERVICE, entry)
-    if password is None:
-        raise Unavailable(f"the keyring has no entry {entry} of {SERVICE}", hint=HINT)
-    return str(password)
+def _named(entry: str) -> str:
+    return f"{SERVICE}/{entry}"
 
 
 def _entry(path: Path) -> str:
@@ -158,5 +115,5 @@ def _entry(path: Path) -> str:
 
 def _forget(entry: str) -> None:
     if entry:
-        with suppress(Unavailable), _keyring() as ring:
-            ring.delete_password(SERVICE, entry)
+        with suppress(Unavailable):
+            secret_places.forget_in_keyring(_named(entry))

@@ -38,7 +38,7 @@ class Checkpointer:
             truncate(connection, 0)
 
     def truncate(self, connection: Connection) -> None:
-        """Move everything and cut the file, as when the daemon is idle or stops."""
+        """Move everything and cut the file, as when the daemon stops."""
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def wal_bytes(self) -> int:

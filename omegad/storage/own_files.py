@@ -3,7 +3,6 @@
 Whatever else lies beside them is somebody's. So is a folder that a link leads to, whoever made the link.
 """
 
-import os
 import re
 from pathlib import Path
 
@@ -39,12 +38,3 @@ def named(folder: Path, name: re.Pattern[str]) -> list[Path]:
         )
     except (FileNotFoundError, PermissionError):  # it went meanwhile, or is closed to this user
         return []
-
-
-def sync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

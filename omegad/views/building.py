@@ -19,11 +19,11 @@ from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.folding import Progress, Source
 from omegad.log.projection import Projection
+from omegad.runtime.alone import sync
 from omegad.runtime.errors import ViewFailed
 from omegad.storage.database import open_reader, open_scratch, open_unfinished, open_untouched, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection, sqlite
-from omegad.storage.own_files import sync
 from omegad.storage.transaction import snapshot, writing
 from omegad.views import generation
 from omegad.views.applying import Lookup, ViewFold, noun

@@ -32,6 +32,7 @@ from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
 from omegad.log.projection import Projection
+from omegad.runtime import alone
 from omegad.runtime.errors import OmegadError, Stale, StorageFull
 from omegad.storage import own_files, readers
 from omegad.storage.database import leave_wal, open_reader, open_writer, translated
@@ -107,7 +108,7 @@ class Copies:
                     generation.copy_to(source, unfinished)
                 with closing(open_reader(unfinished)) as copy:
                     marks = generation.load_checkpoints(copy).values()
-            own_files.sync(unfinished)
+            alone.sync(unfinished)
             if not any(mark.failed_position for mark in marks):
                 latest = max(marks, key=lambda mark: mark.position)
                 unfinished.rename(self._path(latest.position, latest.chain))
@@ -251,7 +252,7 @@ class PastViews:
             await anyio.sleep(TIDY_EVERY_S)
             try:
                 with generation.translated(_NAMED_SO):
-                    await self._tidy()
+                    await self.tidy()
                     await self.copies.take()
             except OmegadError as error:
                 _log.warning("asof.not_tidied", error=str(error))
@@ -262,7 +263,7 @@ class PastViews:
             making.scope.cancel()
             await making.is_over.wait()
         self.copies.remove_all()
-        while (erased := await self._tidy()) and any(  # noqa: ASYNC110  nothing tells of the end of a read
+        while (erased := await self.tidy()) and any(  # noqa: ASYNC110  nothing tells of the end of a read
             one.erased != erased for one in self._kept
         ):
             await anyio.sleep(0.01)
@@ -276,7 +277,7 @@ class PastViews:
         making: _Making | None = None
         with anyio.move_on_after(WAIT_S):
             while True:
-                erased = await self._tidy()
+                erased = await self.tidy()
                 if found := next(
                     (one for one in self._kept if (one.erased, one.position) == (erased, position)), None
                 ):
@@ -335,7 +336,7 @@ class PastViews:
             generation.remove(target)
             raise
 
-    async def _tidy(self) -> int:
+    async def tidy(self) -> int:
         """Remove what shows what was taken out since, and what nobody asks for; return the number that
         says how much the log has lost.
         """

@@ -19,7 +19,7 @@ import msgspec
 
 from omegad.agents.spool import NOTE
 from omegad.log import reading
-from omegad.operations import seal
+from omegad.operations import home_key, seal
 from omegad.runtime.config import Paths, find_paths
 from omegad.storage import own_files, sealing
 from omegad.storage.database import open_reader
@@ -54,6 +54,13 @@ def of(home: Path) -> Paths:
     return find_paths({"OMEGAD_HOME": str(home)})
 
 
+def key_of(home: Path) -> Path:
+    """Return where the key of a sealed home is."""
+    told = seal.told(of(home))
+    assert told
+    return Path(told.key_file)
+
+
 def in_a_process(do: Callable[[], object]) -> int:
     """Return the status of a fork that does it."""
     if not (pid := os.fork()):
@@ -75,7 +82,7 @@ def do_seal(paths: Paths) -> None:
     if seal.enter(paths) is None:
         key = sealing.new_key()
         name = str(paths.home.with_name(f"{paths.home.name}.{len(os.listdir(paths.home.parent))}.key"))  # noqa: PTH208
-        told = seal.kept(key, paths, key_file=name)
+        told = home_key.kept(key, paths, key_file=name)
         sealing.hold(key)
         seal.seal_home(paths, told, nothing)
 
@@ -133,6 +140,9 @@ def main(home: Path) -> None:
                 shutil.copytree(before, copy, symlinks=True, ignore=shutil.ignore_patterns("*.sock"))
                 status = in_a_process(lambda: broken_off(step, do, of(copy)))  # noqa: B023
                 assert status in {0, BROKEN}, status
+                key = key_of(before) if what == "unseal" and sealing.is_plain(copy / "log.db") else None
+                if key:  # nothing needs it any more
+                    key.rename(f"{key}.away")
                 state = copy.with_name(f"{copy.name}.state")
                 assert not in_a_process(lambda: state.write_text(look(of(copy), head, notes)))  # noqa: B023
                 found[what][state.read_text()] += 1
@@ -142,6 +152,8 @@ def main(home: Path) -> None:
                 assert not in_a_process(lambda: state.write_text(look(of(copy), head, notes)))  # noqa: B023
                 assert state.read_text() == ("sealed" if what == "seal" else "plain")
                 shutil.rmtree(copy)
+                if key:
+                    Path(f"{key}.away").rename(key)
             before = copy
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 

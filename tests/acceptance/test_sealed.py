@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omegad.operations.seal import check, written
+from omegad.operations.home_key import written
+from omegad.operations.seal import check
 from omegad.runtime import secret_places
 from omegad.runtime.errors import Sealed
 from omegad.runtime.sealed_notes import MAGIC
@@ -147,6 +148,9 @@ def test_a_copy_of_a_sealed_home_says_nothing_without_its_key(
     assert told(home.path) == {}
     assert home.stop() == 0
     assert told(home.path) == {}
+    done(home, "pack")
+    assert told(home.path) == {}
+    home.start().check()
 
 
 def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
@@ -156,7 +160,12 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     assert "another omegad serves this home" in run(home, "seal", "--yes")[1]
     home.kill()
     hook(home, "UserPromptSubmit", prompt="and the grayling?")
-    assert {"log.db-wal", "views-1.db-wal", "1.db"} <= told(home.path).keys()
+    for left in (".log.db.4194304.part", "log.db.unfinished", "views-2.db.unfinished-wal", "asof/copy-new"):
+        shutil.copy(home.path / "log.db-wal", home.path / left)  # of who was killed
+    hook_left = home.path / "spool" / f".{9:020}-{9:032x}.json"
+    hook_left.write_text("turbot")
+    os.utime(hook_left, (0, 0))
+    assert {"log.db-wal", "views-1.db-wal", "1.db", "copy-new"} <= told(home.path).keys()
     seal(home)
     assert told(home.path) == {}
     home.start()
@@ -172,41 +181,53 @@ def test_a_home_in_use_is_sealed_and_opened_again(home: Home) -> None:
     os.mkfifo(garbled.with_name(f"{8:020}-{8:032x}.json"))
     garbled.write_bytes(MAGIC + bytes(40))
     said = seal_toml.read_bytes()
-    done(home, "unseal", "--yes")
+    aside = home.path / "log.db.replaced-20260101T000000000000"
+    shutil.copy(home.path / "log.db", aside)
+    assert f"set aside before, and sealed still by that key: {aside}\n" in done(home, "unseal", "--yes")
     assert "log.db" in told(home.path)
     assert not seal_toml.exists()
 
-    # As it is where a hook comes, and what unseals is killed, between the log's rename and the end
-    seal_toml.write_bytes(said)
-    (home.path / "unseal.unfinished").touch()
+    # As it is where what unseals is killed after the log's rename, and the key is thrown away then
+    (home.path / "unseal.unfinished").write_bytes(said)
+    Path(f"{home.path}.key").unlink()
     hook(home, "UserPromptSubmit", prompt="and the grayling of the last moment?")
     home.start()
     until(lambda: "grayling of the last moment" in str(home.events()))
-    assert not seal_toml.exists()
+    assert not (home.path / "unseal.unfinished").exists()
     until((garbled.parent / "unreadable" / garbled.name).exists)
     home.check()
     assert home.events()[: len(before)] == before
 
 
-def test_what_the_disk_has_no_room_for_is_told_and_leaves_the_home_plain(home: Home) -> None:
+def failed_on_a_full_disk(home: Home, *words: str) -> str:
+    """Run a verb that must fail where no file can be larger than 64 kB, and return what it prints."""
+    command = ["sh", "-c", 'ulimit -f 128; exec "$@"', "sh", sys.executable, "-m", "omegad", *words]
+    ended = subprocess.run(command, env=home.environ, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    return ended.stderr
+
+
+def test_what_comes_to_nothing_leaves_the_home_as_it_was_and_no_key(home: Home) -> None:
     home.start().call("memory.store", content="The halibut is deployed on Fridays.")
     assert home.stop() == 0
-    ended = subprocess.run(
-        [
-            "sh",
-            "-c",
-            f'ulimit -f 128; exec "{sys.executable}" -m omegad seal --yes --key-file "{home.path}.key"',
-        ],
-        env=home.environ,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert "(views-1.db: disk I/O error)" in ended.stderr, ended.stderr
+    key = Path(f"{home.path}.key")
+    before = sorted(path.name for path in home.path.iterdir())
+    assert "nothing was sealed, and the key is kept nowhere" in run(home, "seal", "--key-file", str(key))[1]
+    assert not key.exists()
+    said = failed_on_a_full_disk(home, "seal", "--yes", "--key-file", str(key))
+    assert "(views-1.db: disk I/O error)" in said
+    assert not key.exists()
+    assert sorted(path.name for path in home.path.iterdir()) == before
     home.start().check()
-    assert not (home.path / "seal.toml").exists()
+    assert home.stop() == 0
+
+    seal(home)
+    hook(home, "UserPromptSubmit", prompt="what about the turbot?")
+    assert "(views-1.db: disk I/O error)" in failed_on_a_full_disk(home, "unseal", "--yes")
+    assert sorted(path.name for path in home.path.iterdir()) == sorted([*before, "seal.toml"])
+    assert told(home.path) == {}
+    home.start().check()
+    until(lambda: "turbot" in str(home.events()))
 
 
 def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) -> None:
@@ -231,11 +252,20 @@ def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) 
         with pytest.raises(Sealed, match=complaint):
             check(home.paths)
     assert complaint in run(home, "backup", str(key.with_name("b.db")))[1]
+    key.chmod(0o644)
+    assert f"hint: chmod 600 {key}" in run(home, "backup", str(key.with_name("b.db")))[1]
     miscopied = recovery[:-4] + "AAAA"
     assert "not as it was written down" in run(home, "seal", "--recover", said=miscopied)[1]
     assert digests(home.path) == before
     done(home, "seal", "--recover", "--key-file", f"{key}.new", said=recovery.lower())
     assert home.start().call("memory.query", text="halibut")["results"]
+    for begun in ("seal.toml.unfinished", "unseal.unfinished"):  # what changes the home was killed before
+        assert home.stop() == 0
+        (home.path / "seal.toml").rename(home.path / begun)
+        done(home, "seal", "--recover", "--key-file", f"{key}.{begun}", said=recovery)
+        home.start()
+        assert f"{key}.{begun}" in (home.path / "seal.toml").read_text()
+        assert not (home.path / begun).exists()
 
 
 def test_backups_are_sealed_and_restored_by_the_recovery_key(

@@ -676,7 +676,7 @@ async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_
     async def idle(_backlog: EmbeddingBacklog) -> bool:
         return True
 
-    monkeypatch.setattr(EmbeddingBacklog, "sweep", idle)
+    monkeypatch.setattr(EmbeddingBacklog, "_sweep", idle)
     async with served(paths, clock) as it:
         it.daemon.services.near.embedder._load = lambda _folder, _manifest: FakeModel()
         found = await it.caller.call("memory.query", text="alpha", mode="semantic")
@@ -686,6 +686,23 @@ async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_
         )
         nothing = await it.caller.call("memory.query", text="omega", mode="semantic")
         assert (nothing["degraded"], nothing["results"]) == ("keyword", [])
+
+
+async def test_the_first_question_waits_for_vectors_where_there_are_none(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(paths, clock) as it:  # as a home that has only its log
+        await it.caller.call("memory.store", content="alpha beta")
+    put_model(paths.models)
+
+    async def later(_backlog: EmbeddingBacklog) -> bool:
+        return True
+
+    monkeypatch.setattr(EmbeddingBacklog, "sweep", later)
+    async with served(paths, clock) as it:
+        it.daemon.services.near.embedder._load = lambda _folder, _manifest: FakeModel()
+        found = await it.caller.call("memory.query", text="alpha", mode="semantic")
+        assert (found["degraded"], found["unembedded"]) == (None, 0)
 
 
 async def test_a_rebuild_tells_of_what_it_built_and_claims_no_more(paths: Paths, clock: FakeClock) -> None:

@@ -206,6 +206,28 @@ async def test_what_is_over_goes_and_nothing_else(paths: Paths, clock: FakeClock
         )
 
 
+async def test_no_file_of_the_home_holds_what_is_over(paths: Paths, clock: FakeClock) -> None:
+    def holding() -> set[str]:
+        files = [path for path in paths.home.rglob("*") if path.is_file()]
+        return {path.name for path in files if b"the heron" in path.read_bytes()}
+
+    async with served(paths, clock, KEYWORDS) as it:
+        log = it.daemon.services.log
+        calls = [tool_called(number, tool_input=excerpt("heron"), result=None) for number in range(1_300)]
+        calls[300] = tool_called(300, tool_input=excerpt("the heron"), result=excerpt("the heron " * 400))
+        for at in range(0, 600, 10):  # each goes ahead of the log, and the first of them again in its place
+            await append(log, *calls[at : at + 10])
+        await append(log, *calls[600:])
+        await it.caught_up()
+        await it.caller.call("views.rebuild")
+        clock.us += 100 * DAY_US
+        await append(log, stored(memory_id=MEMORIES[0], content="kept"))
+        await slept(it)
+        assert holding() >= {"log.db", "log.db-wal", "views-1.db", "views-2.db"}
+        await it.caller.call("retention.apply")
+        assert holding() == set()
+
+
 async def test_it_is_as_it_was_whatever_counts_otherwise_in_between(paths: Paths, clock: FakeClock) -> None:
     """A clock that was mended, counts that were carried over, and a memory that is erased stand between
     queries that age together.

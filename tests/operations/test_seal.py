@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from omegad.operations import seal
+from omegad.edge.hook import delivery
+from omegad.operations import home_key, seal
 from omegad.runtime import sealed_notes
 from omegad.runtime.errors import Invalid, Refused, Sealed, StorageCorrupt, Unavailable
 from omegad.storage.database import open_writer
@@ -16,20 +17,20 @@ from omegad.storage.sealing import new_key
 from tests.builders import paths_in
 from tests.forking import ROOT
 
-pytest.importorskip("cryptography", reason="cryptography seals, and is not installed")
+cryptography = pytest.importorskip("cryptography", reason="cryptography seals, and is not installed")
 
 
 def test_a_key_is_read_as_it_was_written_down() -> None:
     key = new_key()
-    text = seal.written(key)
+    text = home_key.written(key)
     assert len(text.split("-")) == 14
-    assert seal.read_key(text) == key
-    assert seal.read_key(f" {text.lower().replace('-', ' ')}\n") == key
+    assert home_key.read_key(text) == key
+    assert home_key.read_key(f" {text.lower().replace('-', ' ')}\n") == key
     wrong = text[:-1] + ("A" if text[-1] != "A" else "B")
     swapped = "-".join([*text.split("-")[1::-1], *text.split("-")[2:]])
     for other in (wrong, swapped, text[:-5], "", "halibut", text + "-AAAA"):
         with pytest.raises(Invalid, match="no key of omegad's") as refused:
-            seal.read_key(other)
+            home_key.read_key(other)
         assert text[:9] not in str(refused.value)
 
 
@@ -51,19 +52,20 @@ def test_a_note_is_opened_by_the_home_s_key_under_its_name_alone() -> None:
 
 def test_a_key_is_kept_outside_the_home_and_never_over_another(tmp_path: Path) -> None:
     paths, file = paths_in(tmp_path), tmp_path / "kept" / "home.key"
-    told = seal.kept(new_key(), paths, key_file=str(file))
+    told = home_key.kept(new_key(), paths, key_file=str(file))
     assert file.stat().st_mode & 0o777 == 0o600
     assert told.place == str(file)
     with pytest.raises(Unavailable, match="File exists"):
-        seal.kept(new_key(), paths, key_file=str(file))
+        home_key.kept(new_key(), paths, key_file=str(file))
     with pytest.raises(Unavailable, match="is in omegad's home"):
-        seal.kept(new_key(), paths, key_file=str(paths.home / "home.key"))
+        home_key.kept(new_key(), paths, key_file=str(paths.home / "home.key"))
     file.chmod(0o640)
     paths.seal.write_text(
         f'key_file = "{file}"\ncheck = "{told.check}"\nhooks = "{told.hooks}"\npackages = "{told.packages}"\n'
     )
-    with pytest.raises(Sealed, match="not a file of yours alone"):
+    with pytest.raises(Sealed, match="not a file of yours alone") as refused:
         seal.check(paths)
+    assert refused.value.hint.startswith(f"chmod 600 {file};")
     paths.seal.write_text("key_file = 7\n")
     with pytest.raises(Sealed, match="does not say what `omegad seal` writes"):
         seal.check(paths)
@@ -110,3 +112,29 @@ def test_a_hook_that_cannot_seal_leaves_nothing_plain(tmp_path: Path) -> None:
     )
     assert (home / "spool" / "lost").stat().st_size == 1
     assert [path.name for path in (home / "spool").iterdir()] == ["lost"]
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_what_a_hook_leaves_is_as_the_home_has_become_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_sealed: bool
+) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "seal.toml"
+    key, name = new_key(), b"%020d-%032x.json" % (1, 1)
+    home.mkdir()
+    hooks, packages = sealed_notes.public_of(key).hex(), Path(cryptography.__file__).parents[1]
+    elsewhere.write_text(f'hooks = "{hooks}"\npackages = "{packages}"\n')
+    before, after = (elsewhere, home / "seal.toml") if is_sealed else (home / "seal.toml", elsewhere)
+    if not is_sealed:
+        elsewhere.rename(before)
+    put = delivery.put
+
+    def put_late(path: bytes, data: bytes) -> None:
+        put(path, data)
+        if before.exists():  # what seals the home, or opens it, comes between
+            before.rename(after)
+
+    monkeypatch.setattr(delivery, "put", put_late)
+    delivery.spool(os.fsencode(home / "spool"), name, b"the halibut")
+    (note,) = (home / "spool").iterdir()
+    left = note.read_bytes()
+    assert (sealed_notes.opened(key, name, left) if is_sealed else left) == b"the halibut"

@@ -33,13 +33,16 @@ NOWHERE = "omegad doctor: no project"  # a project without memories, so that no 
 
 # In a process of its own: an extension that does not fit ends the process that loads it.
 SQLITE_PROBE = """
+from omegad.storage import sealing
 from omegad.storage.database import open_reader
 from omegad.storage.driver import sqlite
+if {is_sealed}:
+    sealing.hold(sealing.new_key())
 connection = open_reader(":memory:")
 vector, = connection.execute("SELECT vec_version()").fetchone()
 found, = connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'fts5'").fetchone()
 found == 1 or exit("there is no FTS5")
-print(f"{sqlite.__name__} {sqlite.sqlite_version}, sqlite-vec {vector}, FTS5")
+print(f"{{sqlite.__name__}} {{sqlite.sqlite_version}}, sqlite-vec {{vector}}, FTS5")
 """
 
 
@@ -48,10 +51,11 @@ def python() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
-def sqlite() -> Iterator[Finding]:
-    """Load the SQLite driver with its extensions, as the daemon does."""
-    root = Path(__file__).parents[3]
-    command = [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(root)!r})\n{SQLITE_PROBE}"]
+def sqlite(instance: Instance) -> Iterator[Finding]:
+    """Load the SQLite driver with its extensions, as the daemon does: in a sealed home the one that seals."""
+    root, is_sealed = Path(__file__).parents[3], seal.is_said(instance.paths)
+    probe = SQLITE_PROBE.format(is_sealed=is_sealed)
+    command = [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(root)!r})\n{probe}"]
     try:
         # Our own text
         done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=False)  # noqa: S603
@@ -71,7 +75,9 @@ def sqlite() -> Iterator[Finding]:
                 "sqlite",
                 "FAIL",
                 said.splitlines()[-1],
-                "pip install pysqlite3, or use a Python whose sqlite3 loads extensions and is 3.51.3 or"
+                "pip install 'omegad[sealed]'"
+                if is_sealed
+                else "pip install pysqlite3, or use a Python whose sqlite3 loads extensions and is 3.51.3 or"
                 " newer",
             )
         )

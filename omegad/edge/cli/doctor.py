@@ -69,7 +69,7 @@ def _findings(instance: Instance, *, is_full: bool, is_reached: bool) -> Iterato
     """
     parts: tuple[Check, ...] = (
         ("python", checks.python, ""),
-        ("sqlite", checks.sqlite, ""),
+        ("sqlite", partial(checks.sqlite, instance), ""),
         ("home", partial(checks.home, instance), ""),
         ("seal", partial(checks.sealed, instance), ""),
         ("socket", partial(checks.socket, instance), ""),

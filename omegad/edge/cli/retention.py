@@ -35,6 +35,7 @@ def apply(arguments: Namespace, instance: Instance) -> int:
     else:
         freed = size(done["freed_bytes"])
         print(f"let go of the details of {_events(done):,} events: their payloads are {freed} less")
+        print(_given_back("is", done))
     return 0
 
 
@@ -57,10 +58,15 @@ def _show(would: Answer, arguments: Namespace) -> None:
         none="everything is kept for ever, by the settings",
     )
     if _events(would):
-        print(
-            "What remains is that each happened, when, and how often what was found. The files do not"
-            " shrink: what is freed is filled again before it grows."
-        )
+        print("What remains is that each happened, when, and how often what was found.")
+        print(_given_back("would be", would))
+
+
+def _given_back(verb: str, answer: Answer) -> str:
+    return (
+        f"{size(answer['free_bytes'])} of log.db {verb} free, and filled again before it grows;"
+        " `omegad stop && omegad pack` gives that back to the disk"
+    )
 
 
 def _events(answer: Answer) -> int:

@@ -13,8 +13,9 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.asking_first import is_wanted
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import counted, is_terminal, tell, warn
+from omegad.operations import home_key
 from omegad.operations import seal as home_seal
-from omegad.operations.seal import Seal
+from omegad.operations.home_key import Seal
 from omegad.rpc import endpoint
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Refused
@@ -35,7 +36,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
     """
     if arguments.key_file and arguments.keyring:
         raise WrongUsage("pass --key-file or --keyring, not both")
-    with _held(instance) as paths:
+    with held(instance) as paths:
         sqlite.seal()
         if arguments.recover:
             return _recover(arguments, paths)
@@ -43,23 +44,24 @@ def seal(arguments: Namespace, instance: Instance) -> int:
             raise Refused(f"the home is sealed already; its key is in {found.place}")
         home_seal.check_apart(paths)
         key = sealing.new_key()
-        told = _kept(key, arguments, paths)
-        print(f"The recovery key of {paths.home}:\n\n  {home_seal.written(key)}\n", file=sys.stderr)
-        print(
-            f"It is kept in {told.place}. Write it down and keep it elsewhere: without it, and without that,"
-            " nobody can read the home, or its backups.",
-            file=sys.stderr,
-        )
-        if not arguments.yes and not is_wanted(
-            "Is it written down, and the home to be sealed?", "nothing was sealed: run it with --yes to seal"
-        ):
-            return 1
-        sealing.hold(key)
-        with counted("sealing") as progress:
-            home_seal.seal_home(paths, told, progress)
+        with _kept(key, arguments, paths) as told:
+            print(f"The recovery key of {paths.home}:\n\n  {home_key.written(key)}\n", file=sys.stderr)
+            print(
+                f"It is kept in {told.place}. Write it down and keep it elsewhere: without it, and without"
+                " that, nobody can read the home, or its backups.",
+                file=sys.stderr,
+            )
+            if not arguments.yes and not is_wanted(
+                "Is it written down, and the home to be sealed?",
+                "nothing was sealed, and the key is kept nowhere: run it with --yes to seal",
+            ):
+                return 1
+            sealing.hold(key)
+            with counted("sealing") as progress:
+                home_seal.seal_home(paths, told, progress)
     tell(
         arguments,
-        {"home": str(paths.home), "key": told.place, "recovery_key": home_seal.written(key)},
+        {"home": str(paths.home), "key": told.place, "recovery_key": home_key.written(key)},
         f"{paths.home} is sealed by the key in {told.place}; {STILL_PLAIN}",
     )
     if not arguments.json:
@@ -69,7 +71,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
 
 def unseal(arguments: Namespace, instance: Instance) -> int:
     """Write all of a sealed home plain. Exit with status 1 where the person does not go on."""
-    with _held(instance) as paths:
+    with held(instance) as paths:
         if (told := home_seal.enter(paths)) is None:
             raise Refused("the home is not sealed")
         if not arguments.yes and not is_wanted(
@@ -78,11 +80,14 @@ def unseal(arguments: Namespace, instance: Instance) -> int:
             return 1
         with counted("unsealing") as progress:
             home_seal.unseal_home(paths, progress)
+        sealed = list(map(str, home_seal.still_sealed(paths)))
     tell(
         arguments,
-        {"home": str(paths.home), "key": told.place},
+        {"home": str(paths.home), "key": told.place, "still_sealed": sealed},
         f"{paths.home} is plain; its key stays in {told.place}, for backups made while it was sealed",
     )
+    if sealed and not arguments.json:
+        warn(f"set aside before, and sealed still by that key: {', '.join(sealed)}")
     return 0
 
 
@@ -93,11 +98,11 @@ def _recover(arguments: Namespace, paths: Paths) -> int:
         if is_terminal(sys.stdin)
         else sys.stdin.read(KEY_BYTES_MAX)
     )
-    key = home_seal.read_key(text)
+    key = home_key.read_key(text)
     sealing.hold(key)
     home_seal.check_recovered(paths, key)
-    told = _kept(key, arguments, paths)
-    home_seal.recover(paths, told)
+    with _kept(key, arguments, paths) as told:
+        home_seal.recover(paths, told)
     tell(
         arguments,
         {"home": str(paths.home), "key": told.place},
@@ -107,17 +112,27 @@ def _recover(arguments: Namespace, paths: Paths) -> int:
     return 0
 
 
-def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Seal:
+@contextmanager
+def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Iterator[Seal]:
+    """Keep a key where it is asked to be, and no longer than the block where the home is not sealed by it
+    then.
+    """
     name = secrets.token_hex(4)
     if arguments.keyring:
-        return home_seal.kept(key, paths, keyring=f"{home_seal.SERVICE}/home-{name}")
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser().absolute()
-    given = Path(arguments.key_file).expanduser().absolute() if arguments.key_file else None
-    return home_seal.kept(key, paths, key_file=str(given or folder / "omegad" / f"home-{name}.key"))
+        seal = home_key.kept(key, paths, keyring=f"{home_key.SERVICE}/home-{name}")
+    else:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser().absolute()
+        given = Path(arguments.key_file).expanduser().absolute() if arguments.key_file else None
+        seal = home_key.kept(key, paths, key_file=str(given or folder / "omegad" / f"home-{name}.key"))
+    try:
+        yield seal
+    finally:
+        if home_seal.told(paths) != seal:
+            home_key.forget(seal)
 
 
 @contextmanager
-def _held(instance: Instance) -> Iterator[Paths]:
+def held(instance: Instance) -> Iterator[Paths]:
     """Hold a home, which is made if need be, so that no daemon serves it. Raises `AlreadyRunning`."""
     os.umask(0o077)
     endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")

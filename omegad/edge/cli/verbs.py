@@ -340,6 +340,12 @@ OWN = (
         examples=("omegad backup ~/omegad-backup.db", "omegad backup /mnt/nightly/log.db --keep 7"),
     ),
     Verb(
+        "pack",
+        "packing.pack",
+        about="Give back to the disk what is free in the log's file; the daemon must be stopped",
+        examples=("omegad stop && omegad pack",),
+    ),
+    Verb(
         "seal",
         "sealing.seal",
         about="Encrypt what the home keeps, by a key outside it; the daemon must be stopped",

@@ -19,14 +19,16 @@ def key_of(model: ConsultedModel, home: Path) -> str | None:
     """Return the key of a model, None where it needs none. Raises `Unavailable`."""
     if model.key_file:
         place = redact(model.key_file)[0]
-        key = secret_places.in_file(model.key_file, home, place)
+        missing = f"write the key to it, and chmod 600 {place}"
+        key = secret_places.in_file(model.key_file, home, place, missing)
     elif model.keyring:
         shown = redact(model.keyring)[0]
         place = f"the keyring's {shown}"
-        key = secret_places.in_keyring(model.keyring, shown)
+        missing = f"run `keyring set {shown.replace('/', ' ', 1)}`"
+        key = secret_places.in_keyring(model.keyring, shown, missing)
     else:
         return None
-    if not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(key := key.strip()):
         raise Unavailable(
             f"{place} does not hold a key", hint="put the key alone there: one line of 8 characters or more"
         )

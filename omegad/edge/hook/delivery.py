@@ -302,20 +302,21 @@ def spool(folder: bytes, name: bytes, data: bytes) -> None:
     """Keep what happened for later, in a file that is there whole or not at all; what cannot be kept, or
     would be too much, is counted.
     """
-    part = folder + b"/." + name
+    part, home = folder + b"/." + name, folder.rpartition(b"/")[0]
     try:
-        data = sealed(folder.rpartition(b"/")[0], name, data)
-    except Exception:
-        lose(folder)  # rather than to leave it where anybody could read it
-        return
-    try:
-        make(folder)
-        if not has_room(folder, len(data)):
-            lose(folder)
-            return
-        put(part, data)
-        posix.rename(part, folder + b"/" + name)
-    except OSError:
+        seal = seal_of(home)
+        while True:
+            whole = sealed(seal, name, data)
+            make(folder)
+            if not has_room(folder, len(whole)):
+                lose(folder)
+                return
+            put(part, whole)
+            posix.rename(part, folder + b"/" + name)
+            before, seal = seal, seal_of(home)
+            if seal == before:
+                return  # or the home was sealed or opened meanwhile, by what may not have seen this
+    except Exception:  # rather than to leave it where anybody could read it
         try:
             posix.unlink(part)
         except OSError:
@@ -323,16 +324,24 @@ def spool(folder: bytes, name: bytes, data: bytes) -> None:
         lose(folder)
 
 
-def sealed(home: bytes, name: bytes, data: bytes) -> bytes:
-    """Return what happened as a home keeps it: sealed to the key that `seal.toml` has, where there is such a
-    file. Raises what keeps it from being sealed.
-    """
+def seal_of(home: bytes) -> bytes:
+    """Return what says that the home is sealed, nothing where it is plain."""
     try:
         file = posix.open(home + b"/seal.toml", posix.O_RDONLY | posix.O_CLOEXEC)
     except FileNotFoundError:
-        return data
-    said = dict(line.split(b" = ", 1) for line in posix.read(file, 1 << 16).splitlines() if b" = " in line)
+        return b""
+    said = posix.read(file, 1 << 16)
     posix.close(file)
+    return said
+
+
+def sealed(seal: bytes, name: bytes, data: bytes) -> bytes:
+    """Return what happened as a home keeps it: sealed to the key that *seal* has, where there is one. Raises
+    what keeps it from being sealed.
+    """
+    if not seal:
+        return data
+    said = dict(line.split(b" = ", 1) for line in seal.splitlines() if b" = " in line)
     from omegad.runtime import sealed_notes
 
     sys.path.append(said[b"packages"].strip(b'"').decode())

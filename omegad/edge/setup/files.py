@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omegad.operations.files import unfinished
+from omegad.runtime import alone
 from omegad.runtime.errors import Conflict, Invalid, Refused
-from omegad.storage import own_files
 
 BYTES_MAX = 32 * 1024 * 1024
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
@@ -59,7 +59,7 @@ def write(path: Path, before: str | None, after: str | None, *, mode: int = PRIV
     with unfinished(path) as part:
         part.write_bytes(after.encode())
         part.chmod(mode)
-        own_files.sync(part)
+        alone.sync(part)
         part.replace(path)
 
 

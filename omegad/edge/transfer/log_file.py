@@ -12,11 +12,12 @@ from pathlib import Path
 from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck, LogReport
 from omegad.operations.files import SIDE_FILES
-from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
+from omegad.runtime.alone import sync
+from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt, StorageFailed
 from omegad.storage import sealing
-from omegad.storage.database import leave_wal, open_reader, translated
+from omegad.storage.checkpointer import truncate
+from omegad.storage.database import leave_wal, open_reader, open_writer, translated
 from omegad.storage.driver import Connection, sqlite
-from omegad.storage.own_files import sync
 from omegad.storage.transaction import snapshot
 from omegad.views import log_check
 
@@ -54,6 +55,24 @@ def copy(source: Path, target: Path, progress: Progress) -> LogReport:
             )
         leave_wal(copied)
     return verify(target, progress)
+
+
+def pack(log: Path, target: Path, progress: Progress) -> LogReport:
+    """Write the log at *log*, which nobody else uses, into the empty file *target*, without what is free in
+    it, and verify that; *log* is one file then. Raises `LogBroken`, and storage errors.
+    """
+    open_log(log).close()
+    with translated(log.name), closing(open_writer(log, durable=True)) as connection:
+        if not truncate(connection, 0):
+            raise StorageFailed(f"somebody else reads {log}", hint="close what reads it, and run this again")
+        last = reading.chain_at(connection, head := reading.head(connection))
+        progress(0, 1, "files written")
+        connection.execute("VACUUM INTO ?", (os.fspath(target),))
+        leave_wal(connection)
+    report = verify(target, progress)
+    if (report.events, report.head_hash) != (head, last.hex() if last else report.head_hash):
+        raise LogBroken(f"what was packed of {log} is not what it says", hint=UNCHANGED)
+    return report
 
 
 def open_log(path: Path) -> Connection:

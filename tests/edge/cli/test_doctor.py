@@ -65,6 +65,17 @@ def test_a_home_that_is_open_to_others_fails_with_what_to_do(omegad: Command) ->
     assert failing["home"]["remedy"] == f"chmod 700 {omegad.home}"
 
 
+def test_the_library_that_a_sealed_home_is_served_by_is_the_one_that_is_looked_at(omegad: Command) -> None:
+    pytest.importorskip("sqlcipher3", reason="sqlcipher3 seals, and is not installed")
+    omegad.home.mkdir(mode=0o700)
+    instance = at(omegad.environ, may_spawn=False)
+    (found,) = checks.sqlite(instance)
+    assert "sqlcipher3" not in found.seen
+    omegad.paths.seal.touch()
+    (found,) = checks.sqlite(instance)
+    assert (found.state, found.seen.split()[0]) == ("ok", "sqlcipher3.dbapi2")
+
+
 def test_what_others_could_read_and_what_hooks_have_left_is_told_of(omegad: Command) -> None:
     omegad.home.mkdir(mode=0o700)
     omegad.paths.log.touch()

@@ -23,9 +23,22 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
     said = omegad.run("retention")
     assert (said.returncode, "nothing went" in said.stderr) == (1, True)
     assert omegad.run("retention", "--dry-run").stdout == would
+    omegad.run("query", "input", "--as-of", "40")
+    assert [*(omegad.home / "asof").glob("*.db")]
     assert "let go of the details of 53 events" in omegad.run("retention", "--yes").stdout
+    assert not [*(omegad.home / "asof").glob("*.db")], "which showed what went"
     empty = json.loads(omegad.run("retention", "--dry-run", "--json").stdout)
     assert empty["freed_bytes"] == 0
+    assert empty["free_bytes"]
+    assert omegad.run("verify").returncode == 0
+    assert "another omegad serves this home" in omegad.run("pack").stderr
+    omegad.run("stop")
+    (omegad.home / ".log.db.4194304.part").touch()  # of one that was killed
+    packed = json.loads(omegad.run("pack", "--json").stdout)
+    assert packed["bytes"] + empty["free_bytes"] <= packed["bytes_before"]
+    assert packed["bytes"] == (omegad.home / "log.db").stat().st_size
+    assert not [*omegad.home.glob(".log.db.*")]
+    assert json.loads(omegad.run("retention", "--dry-run", "--json").stdout)["free_bytes"] == 0
     assert omegad.run("verify").returncode == 0
 
 
