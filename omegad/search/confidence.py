@@ -49,7 +49,7 @@ def features(
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
-    if places and sought.is_multilingual:
+    if places and sought.is_multilingual(known):
         return {
             "intercept": 1.0,
             "ahead": _ahead(known, places),

@@ -1,14 +1,16 @@
 """What a question tells about its answer beside its words: whom it names, what it names exactly, which time
 it means. Pure.
 
-English, by rule; a question in another language has none of these and loses nothing by it.
+What is beside its words is told in English, by rule; a question in another language has none of that and
+loses nothing by it.
 """
 
 import re
 
 import msgspec
 
-from omegad.index.terms import asked, bare_version, stemmed, without_line
+from omegad.index.terms import asked, bare_version, stemmed, stemmed_in, without_line
+from omegad.text.languages import Language, language_of
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -44,13 +46,16 @@ _PAST = re.compile(
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a question says of its answer.
 
-    `words` are its telling words, as stems in their order; `names` its capitalised words, in lower case;
-    `identifiers` its file names, paths, versions, codes and compound names, as written, a version without its
-    v; `proper` these and, in English, the names beside the first word, in lower case. `is_past` says that it
-    asks how things were, or why they are so; `period` is the time it names.
+    `words` are its telling words, as stems in their order, and `stems` the same in its `language`; `names`
+    its capitalised words, in lower case; `identifiers` its file names, paths, versions, codes and compound
+    names, as written, a version without its v; `proper` these and, in English, the names beside the first
+    word, in lower case. `is_past` says that it asks how things were, or why they are so; `period` is the time
+    it names.
     """
 
+    language: Language
     words: tuple[str, ...]
+    stems: frozenset[str]
     names: frozenset[str]
     proper: frozenset[str]
     identifiers: tuple[str, ...]
@@ -60,7 +65,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
-    named = period(text, now_us)
+    named, language, telling = period(text, now_us), language_of(text), asked(text)
     exact = tuple(name for name in identifiers(text) if named is None or not named.is_named_by(name))
     first = next(_PART.finditer(text), None)
     later = (
@@ -69,7 +74,9 @@ def understood(text: str, now_us: int) -> Question:
         else ()
     )
     return Question(
-        words=tuple(stemmed(asked(text))),
+        language=language,
+        words=tuple(stemmed(telling)),
+        stems=frozenset(stemmed_in(language, telling)),
         names=frozenset(match.group().lower() for match in _NAME.finditer(text)),
         proper=frozenset(
             name.lower()
