@@ -14,7 +14,7 @@ from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
 from omegad.search.model import RankingModel, multilingual, probability
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
-from omegad.text.languages import READ_CHARACTERS, language_of
+from omegad.text.languages import READ_CHARACTERS, Language, language_of
 from omegad.text.periods import Period
 
 # A cosine that is usual for texts that have nothing to do with each other, below which differences say little
@@ -31,6 +31,7 @@ SHORTEST, USUAL, LONGEST = (
     55,
     110,
 )  # letters of a question: what nearly all had there, and one in the middle
+WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
 DATED_MIN = 3  # characters of a month or a year, of which a number of a day is none
 BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
 
@@ -68,8 +69,7 @@ def features(
             "intercept": 1.0,
             "ahead": _ahead(known, nearest),
             "cosine": float(known.cosine[nearest]),
-            # A memory in the question's own language is nearer, whatever it says.
-            "own_language": float(language_of(texts[int(known.ids[nearest])]).code == question.language.code),
+            "language": _alike(question.language, language_of(texts[int(known.ids[nearest])])),
             # A short question is near to less.
             "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
             "by_chance": min(by_chance, BY_CHANCE_MAX),
@@ -121,6 +121,13 @@ def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> flo
 
 def _holds_all(one: MemoryFeatures) -> bool:
     return bool(one.features[IDENTIFIERS] >= 1 or one.features[COVERED] >= WHOLE)
+
+
+def _alike(asked: Language, said: Language) -> float:
+    """Return how much two languages are alike to the model: what is in a question's own is nearer, whatever
+    it says, and what is in English to all others.
+    """
+    return 1.0 if asked.code == said.code else WITH_ENGLISH if asked.is_english or said.is_english else 0.0
 
 
 def _names(period: Period, text: str) -> bool:

@@ -14,10 +14,19 @@ from typing import Any
 from omegad.text import calendars, languages
 
 TARGET = Path(calendars.__file__).with_name("calendars.json")
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
-MONTHS += ("November", "December")
-WEEKDAYS = {"mon": "monday", "tue": "tuesday", "wed": "wednesday", "thu": "thursday", "fri": "friday"}
-WEEKDAYS |= {"sat": "saturday", "sun": "sunday"}
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
+    *("November", "December"),
+)
+WEEKDAYS = {
+    "mon": "monday",
+    "tue": "tuesday",
+    "wed": "wednesday",
+    "thu": "thursday",
+    "fri": "friday",
+    "sat": "saturday",
+    "sun": "sunday",
+}
 DAYS = {"-2": "the day before yesterday", "-1": "yesterday"}
 SHIFTS = {"-1": "last", "0": "this"}
 

@@ -42,7 +42,7 @@ ENGLISH, SAME_ARTICLE = (
 )  # of the memories, and of the homes: whose memories are of half as many matters
 SENTENCE, PARAGRAPH, SEVERAL = 0.5, 0.3, 0.2
 TOGETHER = 3  # paragraphs of an article in one memory, of which the middle one is asked about
-SIGNS = ("intercept", "ahead", "cosine", "own_language", "length", "by_chance", "few", "lacks_names")
+SIGNS = ("intercept", "ahead", "cosine", "language", "length", "by_chance", "few", "lacks_names")
 RANKED = ("meaning", "words", "rare_words", "coverage", "in_a_row")
 UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
 RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
