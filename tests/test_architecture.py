@@ -77,6 +77,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.text.languages": PURE | {"importlib", "msgspec"},  # reads their words from a file
     "omegad.text.stems": PURE | {"Stemmer", "threading"},
     "omegad.text.tokenizer": PURE,
+    "omegad.text.calendars": PURE | {"importlib", "msgspec"},  # reads their names from a file
     "omegad.text.periods": PURE | {"dateutil", "msgspec"},
     "omegad.requests": PURE | {"anyio", "msgspec", "pathlib"},
     "omegad.client.asynchronous": STDLIB | {"msgspec"},

@@ -40,9 +40,13 @@ def short_passages(content: str) -> tuple[str, ...]:
     """Return the same for the model for all languages: half as long, and shorter still in signs that say as
     much as several letters. What a passage says beside the answer hides it where no word is shared.
     """
-    signs = sum(map(len, _SIGNS.findall(content)))
-    whole = len(content) + (SIGN_CHARACTERS - 1) * signs
-    return _cut(content, SHORT_CHARACTERS * len(content) // (whole or 1), _ENDS_OF_ALL, SHORT_PASSAGES_MAX)
+    most = SHORT_CHARACTERS * len(content) // (letters(content) or 1)
+    return _cut(content, most, _ENDS_OF_ALL, SHORT_PASSAGES_MAX)
+
+
+def letters(text: str) -> int:
+    """Return how many characters of an alphabet say as much as a text."""
+    return len(text) + (SIGN_CHARACTERS - 1) * sum(map(len, _SIGNS.findall(text)))
 
 
 def _cut(content: str, most: int, ends: tuple[str, ...], count: int) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"[^\W_]")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _RUN = re.compile(r"[^\W_]+")
+# The vowels of the scripts of India, which are signs beside the letters, are of the word as well.
+_WHOLE_WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LINE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-+.]?\w+)*)", re.IGNORECASE | re.ASCII)
@@ -85,6 +87,18 @@ def stemmed(text: str) -> list[str]:
     return (
         found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
     )
+
+
+def stemmed_in(language: Language, text: str) -> list[str]:
+    """Return the words of *text* as their stems in a language, names in their parts, and unspaced characters
+    two by two at the end; of English as `stemmed`.
+    """
+    if language.is_english:
+        return stemmed(text)
+    text = comparable(text)
+    words = _WHOLE_WORD.findall(_HUMP.sub(" ", text).lower())
+    pairs = (pair for run in unspaced_runs(text) for pair in bigrams(run))
+    return [*(folded(language.stem(word)) for word in words), *pairs]
 
 
 def words_in_a_row(text: str) -> str:

@@ -288,6 +288,23 @@ def cosines_of_memories(
     return dict(sorted(_compared(found, vector)))  # the last of a memory is its nearest
 
 
+def nearest_passages(
+    connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int], within: int
+) -> dict[int, int]:
+    """Return, by memory row, which of its first so many passages is nearest to a vector, the first being 0;
+    rows without vectors of this embedder are left out.
+    """
+    sql = """
+    SELECT m.id, v.chunk, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v
+      ON v.memory_id = m.node_id AND v.embedder_id = ?
+    WHERE m.id IN (SELECT value FROM json_each(?)) AND v.chunk < ? AND v.vector IS NOT NULL ORDER BY 1, 2 DESC
+    """
+    found = connection.execute(sql, (embedder_id, str(list(memory_rows)), within)).fetchall()
+    cosines = _compared([(place, row[2]) for place, row in enumerate(found)], vector)
+    # The nearest of a memory is the last, and the earliest of those that are as near.
+    return {found[place][0]: found[place][1] for place, _ in sorted(cosines, key=lambda one: one[1])}
+
+
 def _compared(rows: Sequence[tuple[int, bytes]], vector: bytes) -> list[tuple[int, float]]:
     """Return the number that each row begins with, and the cosine of the vector beside it."""
     found = list[float]()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from omegad.index.columns import Selection
 from omegad.index.resident_words import ResidentWords
-from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_index import VectorIndex, nearest_passages
 from omegad.storage.driver import Connection
 
 Vectors = Mapping[str, bytes]
@@ -49,9 +49,27 @@ class VectorIndexes:
         """Return the index of one model, None where its vectors are not searched."""
         return self._indexes.get(embedder_id)
 
-    def is_multilingual(self, vectors: Vectors) -> bool:
-        """Say whether it is first compared by the model for all languages."""
-        return next((index.is_multilingual for index in self._asked(vectors)), False)
+    def is_multilingual(self, vectors: Vectors, nearest: int | None) -> bool:
+        """Say whether a question is compared by the model for all languages: with everything, or with the
+        memory row that is nearest to it.
+        """
+        usual, *others = self._asked(vectors) or (None,)
+        if usual is None or usual.is_multilingual or not others or nearest is None:
+            return usual is not None and usual.is_multilingual
+        return len(usual.without(np.array([nearest], np.int64))) > 0
+
+    def nearest_passages(
+        self, connection: Connection, vectors: Vectors, memory_rows: Sequence[int], within: int
+    ) -> dict[int, int]:
+        """Return, by memory row, which of its first passages is nearest by the model for all languages; rows
+        without vectors of it are left out.
+        """
+        index = next((index for index in self._asked(vectors) if index.is_multilingual), None)
+        if index is None or not memory_rows:
+            return {}
+        return nearest_passages(
+            connection, vectors[index.embedder_id], index.embedder_id, memory_rows, within
+        )
 
     def sync(self, connection: Connection) -> None:
         """Bring all up to the connection's moment; the others' tables are asked only where the usual one's

@@ -14,6 +14,8 @@ from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
 from omegad.search.model import RankingModel, multilingual, probability
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
+from omegad.text.languages import READ_CHARACTERS, Language, language_of
+from omegad.text.periods import Period
 
 # A cosine that is usual for texts that have nothing to do with each other, below which differences say little
 UNRELATED = 0.1
@@ -24,7 +26,18 @@ WHOLE = 0.999  # of the question's words, but for how numbers are rounded
 # How cosines are spread that have nothing to do with a question, as long as few tell: as if so many more were
 # 0 in the mean, and so many more as far apart
 SPREAD, MIDDLE_AS_OF, SPREAD_AS_OF = 0.15, 3, 8
+SHORTEST, USUAL, LONGEST = (
+    25,
+    55,
+    110,
+)  # letters of a question: what nearly all had there, and one in the middle
+WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
+DATED_MIN = 3  # characters of a month or a year, of which a number of a day is none
 BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
+
+_TEXTS = (
+    "SELECT m.id, substr(m.content, 1, ?) FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+)
 
 
 def features(
@@ -49,17 +62,28 @@ def features(
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
-    if places and sought.is_multilingual:
+    if places and sought.is_multilingual(known):
+        nearest = max(places, key=lambda place: float(known.cosine[place]))
+        texts = dict(connection.execute(_TEXTS, (READ_CHARACTERS, str([*best]))).fetchall())
         return {
             "intercept": 1.0,
-            "ahead": _ahead(known, places),
-            "cosine": max(float(known.cosine[place]) for place in places),
+            "ahead": _ahead(known, nearest),
+            "cosine": float(known.cosine[nearest]),
+            "language": _alike(question.language, language_of(texts[int(known.ids[nearest])])),
+            # A short question is near to less.
+            "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
             "by_chance": min(by_chance, BY_CHANCE_MAX),
             "few": 1 / max(1, memories),
             "lacks_names": lacks_names,
             # What is looked up by a name or a word, and stands there as it is asked for.
             "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
             "in_period": in_period,
+            # Of what is told of another time only what names that time.
+            "lacks_period": float(
+                question.period is not None
+                and not in_period
+                and not any(_names(question.period, text) for text in texts.values())
+            ),
         }
     found = {
         "intercept": 1.0,
@@ -99,12 +123,24 @@ def _holds_all(one: MemoryFeatures) -> bool:
     return bool(one.features[IDENTIFIERS] >= 1 or one.features[COVERED] >= WHOLE)
 
 
-def _ahead(known: Candidates, places: Sequence[int]) -> float:
+def _alike(asked: Language, said: Language) -> float:
+    """Return how much two languages are alike to the model: what is in a question's own is nearer, whatever
+    it says, and what is in English to all others.
+    """
+    return 1.0 if asked.code == said.code else WITH_ENGLISH if asked.is_english or said.is_english else 0.0
+
+
+def _names(period: Period, text: str) -> bool:
+    """Say whether a text names a part of a date."""
+    said = text.lower()
+    return any(word in said for word in period.words - period.undated if len(word) >= DATED_MIN)
+
+
+def _ahead(known: Candidates, best: int) -> float:
     """Return by how many standard deviations of the other candidates' cosines the best is ahead of them.
 
     Words tell nothing across languages, and how high cosines are depends on the two, and on the texts.
     """
-    best = max(places, key=lambda place: float(known.cosine[place]))
     is_other = known.is_embedded.copy()
     is_other[best] = False
     others = known.cosine[is_other]

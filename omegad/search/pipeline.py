@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from omegad.embedding.passages import short_passages
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
@@ -21,7 +22,7 @@ from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
-from omegad.search.clauses import clause
+from omegad.search.clauses import LONG, clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
 from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted, multilingual
@@ -40,6 +41,7 @@ COMPARED = 12  # of the best, each with each, for which is the newest of the sam
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
 LACKING = 0.6  # of how far a newer one reaches, where it does not say the name that is asked for
+PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -231,11 +233,7 @@ def answers_of(
         if query.explain
         else {}
     )
-    results = (
-        _results(connection, answers, scale, seen.question, explained=explained, same=same)
-        if is_answer
-        else []
-    )
+    results = _results(connection, answers, scale, seen, explained=explained, same=same) if is_answer else []
     return Matches(
         results=results,
         confidence=round(sure, 6),
@@ -292,7 +290,7 @@ def looked_at(
 
 def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:
     """Return the shortlist best first."""
-    if seen.sought.is_multilingual:
+    if seen.sought.is_multilingual(seen.candidates):
         model = multilingual().weighing(model)
     covered = float(seen.features[:, COVERAGE].max(initial=0.0))
     weighed = model.contributions(seen.features, FEATURES, seen.length, covered)
@@ -437,7 +435,7 @@ def _results(
     connection: Connection,
     best: Sequence[Ranked],
     scale: float,
-    question: Question,
+    seen: Observed,
     *,
     explained: Mapping[int, Explanation],
     same: Mapping[int, tuple[int, ...]],
@@ -449,6 +447,8 @@ def _results(
     folded = [row for others in same.values() for row in others]
     rows = connection.execute(sql, (str([*(one.id for one in best), *folded]),))
     memories = {row[0]: fields(row) for row in rows}
+    long = {one.id: memories[one.id]["content"] for one in best if len(memories[one.id]["content"]) > LONG}
+    near = _nearest_parts(connection, long, seen)
     results = []
     for one in best:
         memory = memories[one.id]
@@ -461,9 +461,32 @@ def _results(
             Result(
                 **shown,
                 score=max(0.0, one.score * scale),
-                passage=clause(shown["content"], question.words),
+                passage=clause(
+                    shown["content"], seen.question.stems, seen.question.language, near.get(one.id)
+                ),
                 same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
                 explanation=explained.get(one.id),
             )
         )
     return results
+
+
+def _nearest_parts(
+    connection: Connection, contents: Mapping[int, str], seen: Observed
+) -> dict[int, tuple[int, int]]:
+    """Return, by row, where in a content the passage begins and ends that is nearest to the question, where
+    meaning tells more than words do.
+    """
+    sought = seen.sought
+    if not contents or not sought.is_multilingual(seen.candidates):
+        return {}
+    assert sought.index is not None
+    assert sought.vector is not None
+    found = dict[int, tuple[int, int]]()
+    nearest = sought.index.nearest_passages(connection, sought.vector, [*contents], PASSAGES_READ)
+    for row, number in nearest.items():
+        check()
+        parts = short_passages(contents[row])
+        start = sum(map(len, parts[:number]))
+        found[row] = (start, start + sum(map(len, parts[number : number + 1])))
+    return found

@@ -1,14 +1,18 @@
 """What a question tells about its answer beside its words: whom it names, what it names exactly, which time
 it means. Pure.
 
-English, by rule; a question in another language has none of these and loses nothing by it.
+What is beside its words is told in English, by rule; a question in another language has none of that and
+loses nothing by it.
 """
 
 import re
 
 import msgspec
 
-from omegad.index.terms import asked, bare_version, stemmed, without_line
+from omegad.embedding.passages import letters
+from omegad.index.terms import asked, bare_version, stemmed, stemmed_in, without_line
+from omegad.text.calendars import in_english
+from omegad.text.languages import Language, language_of
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -44,13 +48,17 @@ _PAST = re.compile(
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a question says of its answer.
 
-    `words` are its telling words, as stems in their order; `names` its capitalised words, in lower case;
-    `identifiers` its file names, paths, versions, codes and compound names, as written, a version without its
-    v; `proper` these and, in English, the names beside the first word, in lower case. `is_past` says that it
-    asks how things were, or why they are so; `period` is the time it names.
+    `words` are its telling words, as stems in their order, and `stems` the same in its `language`; `letters`
+    is how long it is, in letters of an alphabet; `names` its capitalised words, in lower case; `identifiers`
+    its file names, paths, versions, codes and compound names, as written, a version without its v; `proper`
+    these and, in English, the names beside the first word, in lower case. `is_past` says that it asks how
+    things were, or why they are so; `period` is the time it names.
     """
 
+    language: Language
+    letters: int
     words: tuple[str, ...]
+    stems: frozenset[str]
     names: frozenset[str]
     proper: frozenset[str]
     identifiers: tuple[str, ...]
@@ -60,8 +68,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
-    named = period(text, now_us)
+    named, language, telling = _time(text, now_us), language_of(text), asked(text)
     exact = tuple(name for name in identifiers(text) if named is None or not named.is_named_by(name))
+    words = tuple(stemmed(telling))
     first = next(_PART.finditer(text), None)
     later = (
         (match.group() for match in _NAME.finditer(text, first.end() if first else 0))
@@ -69,7 +78,10 @@ def understood(text: str, now_us: int) -> Question:
         else ()
     )
     return Question(
-        words=tuple(stemmed(asked(text))),
+        language=language,
+        letters=letters(text),
+        words=words,
+        stems=frozenset(words if language.is_english else stemmed_in(language, telling)),
         names=frozenset(match.group().lower() for match in _NAME.finditer(text)),
         proper=frozenset(
             name.lower()
@@ -80,6 +92,17 @@ def understood(text: str, now_us: int) -> Question:
         is_past=_PAST.search(text) is not None or (named is not None and named.end_us <= now_us),
         period=named,
     )
+
+
+def _time(text: str, now_us: int) -> Period | None:
+    """Return the time that a question names, in its language."""
+    language = language_of(text, is_met=True)
+    told = None if language.is_english else in_english(text, language.code)
+    found = period(told.text if told else text, now_us)
+    if told and found:
+        words, undated = found.words | told.words, found.undated | told.undated
+        return msgspec.structs.replace(found, words=words, undated=undated)
+    return found
 
 
 def identifiers(text: str) -> tuple[str, ...]:

@@ -103,6 +103,11 @@ _TOLD_BY = {
 }
 
 
+def codes() -> list[str]:
+    """Return the codes of the languages that are told."""
+    return [code for code in _ALL if code != OTHER]
+
+
 def language_of(text: str, *, is_met: bool = False) -> Language:
     """Return the language of a text: that of most of its words. Where other languages than English have been
     met, what small words do not tell is sooner taken for one.

@@ -103,22 +103,18 @@ _WORD, _DATED = re.compile(r"[^\W_]+"), _matching(rf"\d.*|{_A_MONTH}")
 
 
 class Period(msgspec.Struct, frozen=True):
-    """A span of time, from its first moment to before its last, in microseconds since 1970, and the words
-    that name it, in lower case.
+    """A span of time, from its first moment to before its last, in microseconds since 1970, the words that
+    name it, in lower case, and those of its name that are in no date: of "last week" both.
     """
 
     start_us: int
     end_us: int
     words: frozenset[str]
+    undated: frozenset[str]
 
     def is_named_by(self, text: str) -> bool:
         """Say whether a text is a part of the period's name."""
         return self.words.issuperset(_WORD.findall(text.lower()))
-
-    @property
-    def undated(self) -> frozenset[str]:
-        """The words of its name that are in no date: of "last week" both."""
-        return frozenset(word for word in self.words if not _DATED.fullmatch(word))
 
 
 def period(text: str, now_us: int) -> Period | None:
@@ -181,7 +177,8 @@ def _period(span: tuple[date, date], name: str) -> Period:
     start_us, end_us = (
         (datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // MICROSECOND for day in span
     )
-    return Period(start_us, end_us, frozenset(_WORD.findall(name.lower())))
+    words = frozenset(_WORD.findall(name.lower()))
+    return Period(start_us, end_us, words, frozenset(word for word in words if not _DATED.fullmatch(word)))
 
 
 def _so_long(match: re.Match[str]) -> relativedelta:

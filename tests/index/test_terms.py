@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from omegad.index import terms
 from omegad.storage.driver import Connection
+from omegad.text.languages import language_of
 from omegad.text.tokenizer import NAME_CHARACTERS_MAX, lexemes
 from projections import fulltext
 from tests.builders import at_most, open_in_memory, rows
@@ -157,3 +158,16 @@ def test_a_long_compound_is_found_by_its_parts(table: Connection) -> None:
         2
     ]
     assert len(terms.telling(address)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("निर्यातों की सीमा", ["निर्यात", "की", "सीम"]),
+        ("Der PaymentGateway lehnte ab", ["der", "payment", "gateway", "lehnt", "ab"]),
+        ("数据库", ["数据库", "数据", "据库"]),
+        ("the exporters run", ["export", "run"]),
+    ],
+)
+def test_words_are_stems_in_their_language_whose_vowels_may_be_signs(text: str, stems: list[str]) -> None:
+    assert terms.stemmed_in(language_of(text), text) == stems

@@ -2,9 +2,14 @@
 
 import pytest
 
-from omegad.index.terms import stemmed
+from omegad.embedding.passages import short_passages
+from omegad.index.terms import asked, stemmed_in
+from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.search.clauses import CLAUSE_CHARACTERS, LONG, READ_CHARACTERS, clause
+from omegad.text.languages import language_of
 from omegad.text.quoting import excerpt
+from tests.builders import EMBEDDER
 from tests.searching import Searched
 
 OTHER = "The walk through the harbour was long, and nobody had brought anything to eat. "
@@ -13,7 +18,8 @@ QUESTION = "why does the export time out?"
 
 
 def chosen(content: str, question: str = QUESTION) -> str | None:
-    return clause(content, stemmed(question))
+    language = language_of(question)
+    return clause(content, stemmed_in(language, asked(question)), language)
 
 
 @pytest.mark.parametrize("before", [0, 1, 7, 40])
@@ -79,3 +85,31 @@ def test_a_search_says_which_passage_of_a_long_memory_answers(views: Searched) -
     found = {one.memory_id: one.passage for one in views.matches(QUESTION).results}
     assert found["short"] is None
     assert ANSWER in (found["long"] or "")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        (
+            "Welche Datenbank nutzen wir?",
+            "Unsere Datenbanken laufen auf PostgreSQL. ",
+            "Der Hafen war lang. ",
+        ),
+        ("Где лежит ключ?", "Ключи хранятся в сейфе. ", "Мы долго гуляли. "),
+    ],
+)
+def test_words_of_other_languages_are_found_in_their_other_forms(
+    question: str, answer: str, other: str
+) -> None:
+    assert answer.strip() in (chosen(f"{other * 30}{answer}{other * 30}", question) or "")
+
+
+def test_across_languages_the_nearest_passage_of_a_long_memory_is_shown(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    answer = "La exportación termina a las tres. "
+    content = f"{'Hemos caminado mucho. ' * 40}{answer * 3}{'Hemos caminado mucho. ' * 40}".strip()
+    seen = ["export fertig um drei" if answer in one else "wandern" for one in short_passages(content)]
+    views.store("long", content, session_id=None)
+    views.embed("long", *(f"{said} {place}" for place, said in enumerate(seen)))
+    (found,) = views.find("wann ist der export fertig")
+    assert answer.strip() in (found.passage or "")

@@ -160,7 +160,7 @@ def test_by_the_model_for_all_languages_an_answer_must_stand_out_from_what_is_as
     views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
     views.model = fitted()
     for number in range(40):
-        views.put(f"m{number}", f"läuft z{number} y{number} x{number} w{number}")
+        views.put(f"m{number}", f"läuft nicht z{number} y{number} x{number}")
     question = "wann läuft der nächtliche Export fertig"
     silent = views.matches(question)
     views.show(stored("other", "La exportación termina a las tres"), project="p")
@@ -169,3 +169,30 @@ def test_by_the_model_for_all_languages_an_answer_must_stand_out_from_what_is_as
     assert silent.results == []
     assert answered.results[0].memory_id == "other"
     assert answered.confidence > 0.9 > 5 * silent.confidence
+
+
+def test_what_is_told_of_another_time_than_is_asked_for_hardly_answers_in_any_language(
+    views: Searched,
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    for number in range(9):
+        views.put(f"m{number}", f"läuft nicht z{number} y{number} x{number}")
+    views.show(stored("built", "Wir haben den Export neu gebaut", referenced_at=START_US), project="p")
+    views.embed(
+        "built", f"was haben {' '.join(f'q{number}' for number in range(18))}"
+    )  # as a model may see it
+    assert views.matches("Was haben wir im März 2021 gebaut?").results == []
+    assert views.found("Was haben wir im Januar 2026 gebaut?")[0] == "built"
+
+
+def test_what_is_in_the_question_s_own_language_must_be_nearer(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    sure = dict[str, float]()
+    for text in ("Der Export wurde neu gebaut und die Liste auch", "La exportación y la lista se hicieron"):
+        views.show(stored(text, text), project=text)
+        views.embed(text, "was haben wir gebaut a b c d e f g")
+        sure[text] = views.matches("Was haben wir dort gebaut?", project=text).confidence
+    own, other = sure.values()
+    assert own < other

@@ -1,6 +1,6 @@
 """What a question tells about its answer beside its words."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import example, given
@@ -26,6 +26,25 @@ when did we move to Postgres?; why do we use Postgres?; what is the reason for t
 what did we do in March 2024?
 what happened to the export?; has the export ever failed?; what's the rationale for two queues
 what was done yesterday?; as of v2, which port?
+"""
+TIMES = """
+2021-03-01 2021-03-31: Was ist im März 2021 passiert?; ¿Qué pasó en marzo de 2021?; मार्च 2021 में क्या हुआ?
+2021-03-01 2021-03-31: Que s'est-il passé en mars 2021 ?; O que aconteceu em março de 2021?; 2021年3月发生了什么
+2021-03-01 2021-03-31: Что случилось в марте 2021 года?; ماذا حدث في مارس 2021؟; 2021年3月に何がありましたか
+2021-03-01 2021-03-31: Mart 2021'de ne oldu?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021년 3월에 무슨 일이 있었나요?
+2021-03-01 2021-03-31: Cosa è successo nel marzo 2021?; মার্চ 2021 এ কী হয়েছিল?; Apa yang terjadi pada Maret 2021?
+2023-05-08 2023-05-08: Was haben wir am 8. Mai 2023 gemacht?; Что было 8 мая 2023?; 2023年5月8日发生了什么
+2023-05-08 2023-05-08: ¿Qué pasó el 8 de mayo de 2023?; Was geschah am 08.05.2023?; ¿Qué pasó el 2023-05-08?
+2026-05-10 2026-05-17: Was wurde in der letzten Woche beschlossen?; Что мы решили на прошлой неделе?; 上周我们决定了什么
+2026-05-10 2026-05-17: ¿Qué decidimos la semana pasada?; पिछले सप्ताह हमने क्या तय किया?; ماذا قررنا الأسبوع الماضي؟
+2026-05-19 2026-05-19: Was haben wir gestern besprochen?; Что мы сделали вчера?; 昨天做了什么
+2026-05-16 2026-05-18: Was wurde vor 3 Tagen geändert?; ¿Qué cambió hace 3 días?
+2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
+2026-05-01 2026-05-31: Was war im Mai geplant?; ¿Qué planeamos en mayo?; Что мы решили в мае?
+"""
+NO_TIMES = """
+Was war gestört im Export?; Man kann das mal machen, oder?; Care este cea mai mare problemă?
+Wer war Martin Luther?; Worauf laufen die 2000 Rechner im Netz?; كم كان عمر جون؟; 第3版はどこですか
 """
 NAMES = r"""
 exporter.py src/jobs/exporter.py .env .gitignore /etc/hosts C:\temp\log.txt ~/.bashrc 3.12 1.5.20
@@ -108,6 +127,34 @@ def test_names_are_told_by_their_capitals_and_proper_ones_in_english_alone(
     assert (set(asked(text).names), set(asked(text).proper)) == (names, proper)
 
 
+@pytest.mark.parametrize("row", TIMES.strip().splitlines())
+def test_a_time_is_understood_in_the_languages_that_most_people_speak(row: str) -> None:
+    days, _, questions = row.partition(": ")
+    first, last = map(datetime.fromisoformat, days.split())
+    for text in questions.split("; "):
+        found = asked(text).period
+        assert found, text
+        assert EPOCH + found.start_us * MICROSECOND == first.replace(tzinfo=UTC), text
+        assert EPOCH + found.end_us * MICROSECOND == last.replace(tzinfo=UTC) + timedelta(days=1), text
+
+
+@pytest.mark.parametrize("text", entries(NO_TIMES))
+def test_what_may_be_another_word_is_no_time(text: str) -> None:
+    assert asked(text).period is None
+
+
+def test_the_words_of_a_time_are_those_of_the_question() -> None:
+    month, week = (
+        asked("Was ist im März 2021 passiert?").period,
+        asked("Was wurde letzte Woche gemacht?").period,
+    )
+    assert month
+    assert week
+    assert month.is_named_by("März 2021")
+    assert month.undated.isdisjoint({"märz", "2021"})
+    assert week.undated.issuperset({"letzte", "woche"})
+
+
 @example("\u017fix days ago")
 @example("f\u0130ve day\u017f ago")
 @example("999 years ago")
@@ -120,7 +167,23 @@ def test_names_are_told_by_their_capitals_and_proper_ones_in_english_alone(
     )
     | st.lists(
         st.sampled_from(
-            ["in", "March", "2026", "last", "week", "2", "days", "ago", "why", "x.py", "on", "8"]
+            [
+                *("in", "March", "2026", "last", "week", "2", "days", "ago", "why", "x.py", "on", "8"),
+                *(
+                    "vor",
+                    "Tagen",
+                    "wir",
+                    "letzte",
+                    "Woche",
+                    "März",
+                    "年",
+                    "3月",
+                    "日",
+                    "марта",
+                    "года",
+                    "что",
+                ),
+            ]
         ),
         max_size=12,
     ).map(" ".join)

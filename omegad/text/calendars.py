@@ -1,0 +1,144 @@
+"""How the languages beside English name months, and times that are told from today, put into English for
+`periods`. Pure.
+
+The names are those of Unicode's CLDR (`python -m tests.retrieval.calendars` takes them over). A word that
+ends otherwise than there is the same one where its stem is the same.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from omegad.text.stems import OTHERS, stem_in
+
+ENDING_MAX = 4  # letters of a word, in which it may differ
+INFLECTED_MIN = 3
+LONG = 5  # letters of a month's name that is hardly another word as well
+BESIDE = 12  # characters
+UNSPACED = ("zh", "ja", "ko", "th")
+_LETTER = r"[\w\u0900-\u0963\u0966-\u0dff]"
+_WORD, _LETTERS = re.compile(r"[^\W_]+"), re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0966-\u0dff])+")
+_MONTH = "((?:January|February|March|April|May|June|July|August|September|October|November|December))"
+_YEAR = r"((?:19|20)\d\d)"
+_YEAR_FIRST = re.compile(rf"(?<!\d){_YEAR}\s*[年년.]?\s*{_MONTH}(?:\s*(\d{{1,2}})(?!\d)\s*[日號号일.]?)?")
+_DAY_FIRST = re.compile(rf"(?<!\d)(\d{{1,2}})(?:\.|er|º|ª|°)?\s+(?:\w{{1,4}}\s+)?(?={_MONTH})")
+_WITH_YEAR = re.compile(rf"{_MONTH}(?:\s+\w{{1,3}})?\s+{_YEAR}(?!\d)")
+_ALONE = re.compile(rf"(?<!\d ){_MONTH}(?! \d)")
+_IN_YEAR = re.compile(rf"(?<!\S)(?:im|en|em|в|w|v|i)\s+{_YEAR}(?![\w-]|[.:/,]\d)", re.IGNORECASE)
+_IN = re.compile(r"(?<!\S)(?:im|in|en|em|el|в|w|v|i)\s+$", re.IGNORECASE)
+_NUMBER_BEFORE = re.compile(r"\d(?:\.|er|º|ª|°)?\s+(?:\w{1,4}\s+)?$")
+_NUMBER_AFTER = re.compile(r"\s+(?:\w{1,3}\s+)?\d")
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A question with its times in English, and the words, in lower case, that said them, and which of those
+    are in no date.
+    """
+
+    text: str
+    words: frozenset[str]
+    undated: frozenset[str]
+
+
+class _Names(msgspec.Struct, frozen=True):
+    """What finds the names of times in a language, each in a group, and of each group the name, and what it
+    is in English.
+    """
+
+    pattern: re.Pattern[str]
+    known: tuple[tuple[str, str], ...]
+
+
+def in_english(question: str, code: str) -> Told | None:
+    """Return a question in a language with the times that it names in English; None where it names none."""
+    names = _names(code)
+    words, undated = set[str](), set[str]()
+
+    def told(match: re.Match[str]) -> str:
+        (name, english), said = names.known[(match.lastindex or 1) - 1], match.group()
+        is_month, number = english[0].isupper(), "".join(filter(str.isdigit, said))
+        if _stems(code, name) != _stems(code, said) or (is_month and not number and not _is_time(match)):
+            return said
+        own = _WORD.findall(said.lower())
+        words.update(own)
+        undated.update(() if is_month or english == "year" else own)
+        return f" in {number} " if english == "year" else f" {english.replace('#', number)} "
+
+    def month(match: re.Match[str]) -> str:
+        english = _months().get(match.group().lower())
+        if not english or not _is_dated(match):
+            return match.group()
+        words.add(match.group().lower())
+        return english
+
+    text = names.pattern.sub(told, question)
+    if text == question:  # languages in one script are easily taken for each other
+        text = _LETTERS.sub(month, question)
+    text = _IN_YEAR.sub(r"in \1", text)
+    if text == question:
+        return None
+    text = _YEAR_FIRST.sub(lambda said: f"{said[3] or ''} {said[2]} {said[1]}", text)
+    text = _WITH_YEAR.sub(r"\1 \2", _DAY_FIRST.sub(r"\1 ", text))
+    text = _ALONE.sub(r"in \1", " ".join(text.split()))
+    return Told(text, frozenset(words), frozenset(undated))
+
+
+def _is_time(match: re.Match[str]) -> bool:
+    """Say whether a month's name is one: a short one may be another word, as "mai" in Romanian is."""
+    before = match.string[max(0, match.start() - BESIDE) : match.start()]
+    return len(match.group()) >= LONG or _is_dated(match) or _IN.search(before) is not None
+
+
+def _is_dated(match: re.Match[str]) -> bool:
+    """Say whether a day or a year stands beside a month's name."""
+    before = match.string[max(0, match.start() - BESIDE) : match.start()]
+    after = match.string[match.end() : match.end() + BESIDE]
+    return _NUMBER_BEFORE.search(before) is not None or _NUMBER_AFTER.match(after) is not None
+
+
+@cache
+def _names(code: str) -> _Names:
+    known = sorted(
+        ((name, english) for english, said in _all().get(code, {}).items() for name in said.split("|")),
+        key=lambda one: (-len(one[0]), one[0]),
+    )
+    before, after = (r"(?<!\d)", "") if code in UNSPACED else (rf"(?<!{_LETTER})", rf"(?!{_LETTER})")
+    is_inflected = code in OTHERS
+    either = "|".join(
+        "(" + r"\s+".join(_pattern(word, is_inflected=is_inflected) for word in name.split()) + ")"
+        for name, _ in known
+    )
+    return _Names(re.compile(f"{before}(?:{either or '(?!)'}){after}", re.IGNORECASE), tuple(known))
+
+
+def _pattern(word: str, *, is_inflected: bool) -> str:
+    """Return what finds a word of a name, a number for `#`, and a year for `@`."""
+    if is_inflected and _LETTERS.fullmatch(word) and len(word) >= INFLECTED_MIN:
+        return f"{word[:-1]}{_LETTER}{{0,{ENDING_MAX}}}"
+    return re.escape(word).replace(r"\#", r"\d{1,3}").replace("@", r"(?:19|20)\d\d")
+
+
+def _stems(code: str, said: str) -> list[str]:
+    return [stem_in(code, word) for word in _LETTERS.findall(said.lower())]
+
+
+@cache
+def _months() -> dict[str, str]:
+    """Return what a month is called in any language, which is no other month in another."""
+    return {
+        name: english
+        for names in _all().values()
+        for english, said in names.items()
+        if english[0].isupper()
+        for name in said.split("|")
+        if _LETTERS.fullmatch(name)
+    }
+
+
+@cache
+def _all() -> dict[str, dict[str, str]]:
+    """Return the names of times, by language and by what they are in English."""
+    said = resources.files("omegad.text").joinpath("calendars.json").read_bytes()
+    return msgspec.json.decode(said, type=dict[str, dict[str, str]])
