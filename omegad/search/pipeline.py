@@ -19,7 +19,7 @@ from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
-from omegad.search import confidence, features, folding, ranking
+from omegad.search import confidence, features, folding, near_names, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
 from omegad.search.clauses import clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
@@ -57,6 +57,10 @@ SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, 
 FROM memories AS m
 LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
 WHERE m.node_id = ?2 AND m.status = 'active'
+"""
+_TEXTS = f"""
+SELECT substr(m.content, 1, {features.READ_CHARACTERS}) FROM memories AS m
+WHERE m.id IN (SELECT value FROM json_each(?))
 """
 
 
@@ -247,7 +251,28 @@ def answers_of(
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
-    """Return all that the ranking of a search is decided on."""
+    """Return all that the ranking of a search is decided on.
+
+    Where no memory holds a name of the question, it is asked once more with the name as the likeliest of the
+    candidates spell it.
+    """
+    seen = _observed(connection, query, sources, now_us)
+    names = seen.sought.vocabulary.unheard(seen.question.plain_names)
+    if not names or query.mode in BY_WORDS:
+        return seen
+    texts = connection.execute(_TEXTS, (str(seen.rows),)).fetchall()
+    spelled = near_names.spellings(names, [text for (text,) in texts])
+    if not spelled:
+        return seen
+    again = msgspec.structs.replace(query, text=near_names.respelled(query.text, spelled))
+    known = msgspec.structs.replace(sources, vector=seen.sought.vector)
+    seen = _observed(connection, again, known, now_us)
+    doubted = {one.written.lower(): 1 - one.likeness for one in spelled.values()}
+    vocabulary = msgspec.structs.replace(seen.sought.vocabulary, doubted=doubted)
+    return seen._replace(sought=msgspec.structs.replace(seen.sought, vocabulary=vocabulary))
+
+
+def _observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
     question = understood(query.text, now_us)
     check()
     sought = _sought(connection, query, question, sources, now_us)

@@ -57,6 +57,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is_past: bool
     period: Period | None
 
+    @property
+    def plain_names(self) -> frozenset[str]:
+        """Those of `proper` that are plain words, and so may be spelled otherwise."""
+        exact = {name.lower() for name in self.identifiers}
+        return frozenset(name for name in self.proper if name.isalpha() and name not in exact)
+
 
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
