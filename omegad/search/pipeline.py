@@ -11,7 +11,6 @@ from msgspec import Meta
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
-from omegad.index.terms import bare_version
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
 from omegad.memory.owner import OWNED
@@ -19,7 +18,7 @@ from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
-from omegad.search import confidence, features, folding, near_names, ranking
+from omegad.search import confidence, features, folding, following, near_names, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
 from omegad.search.clauses import clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
@@ -39,7 +38,6 @@ BY_ITSELF = (
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
-LACKING = 0.6  # of how far a newer one reaches, where it does not say the name that is asked for
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -57,10 +55,6 @@ SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, 
 FROM memories AS m
 LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
 WHERE m.node_id = ?2 AND m.status = 'active'
-"""
-_TEXTS = f"""
-SELECT substr(m.content, 1, {features.READ_CHARACTERS}) FROM memories AS m
-WHERE m.id IN (SELECT value FROM json_each(?))
 """
 
 
@@ -260,8 +254,7 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     names = seen.sought.vocabulary.unheard(seen.question.plain_names)
     if not names or query.mode in BY_WORDS:
         return seen
-    texts = connection.execute(_TEXTS, (str(seen.rows),)).fetchall()
-    spelled = near_names.spellings(names, [text for (text,) in texts])
+    spelled = near_names.spellings(names, features.texts(connection, seen.rows).values())
     if not spelled:
         return seen
     again = msgspec.structs.replace(query, text=near_names.respelled(query.text, spelled))
@@ -379,15 +372,15 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     order = sorted(range(len(rows)), key=lambda place: (known[place].said_us, rows[place]))
     said = np.empty(len(rows))
     said[order] = np.arange(len(rows))
-    # What holds but a part of what is asked for speaks of another thing of that name, and what lacks the
-    # number that is asked for of another one; what lacks a name may speak of another as well.
+    # What holds but a part of what is asked for speaks of another thing of that name.
     named = np.array([one.features[IDENTIFIERS] for one in known])
-    may_lack = not any(name.isdigit() or bare_version(name) for name in seen.question.identifiers)
-    as_much = np.where(named[:, None] >= named[None, :], 1.0, LACKING * (may_lack & (named[:, None] == 0)))
+    as_much = (named[:, None] >= named[None, :]) | following.may_lack(
+        connection, rows, named == 0, seen.question
+    )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    as_much *= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
-    may_follow = np.where(apart & stated[:, None] & stated[None, :], as_much, 0.0)
+    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
+    may_follow = apart & stated[:, None] & stated[None, :] & as_much
     return Statements(said=said, cosine=alike, may_follow=may_follow)
 
 

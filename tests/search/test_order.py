@@ -240,3 +240,13 @@ def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since
     views.show(contradicted("old", "new"))
     assert views.found("which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
     assert views.found("hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
+
+
+def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:
+    put_versions(
+        views,
+        "the retry limit is five attempts for each customer of the shop (exporter.py)",
+        "the retry limit is nine attempts for each customer of the shop (importer.py)",
+    )
+    found = views.find("which limit has exporter.py for each customer of the shop", now_us=YEAR_ON_US)
+    assert ids(found) == ["older", "newer"]
