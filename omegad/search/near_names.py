@@ -1,4 +1,4 @@
-"""Names that are spelled almost as others are: Muhammad and Muhhamed, Kate and Katie, Kathryn and Catherine.
+"""Names that are spelled almost as others are: Muhammad and Muhhamed, Kate and Katie, Carl and Karl.
 Pure.
 """
 
@@ -6,13 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
 from omegad.text.tokenizer import folded
 
 NAMES_MAX = 4  # of a question that are looked for in other spellings
-WORDS_MAX = 200  # with a capital, of a text, that may be one
+WORDS_MAX = 100  # with a capital, of a text, that may be one
+TRIED_MAX = 4  # of the likest words that are mostly written in lower case
 LETTERS_MIN = 4  # of a name; shorter ones differ by a letter from too many
 CONSONANTS_MIN = 3  # that tell which name it is, whichever its vowels
 OTHER_VOWELS, OTHER_CONSONANTS = 0.9, 0.6  # how far it is taken for the same
@@ -41,7 +43,7 @@ def spellings(names: Collection[str], texts: Collection[str]) -> dict[str, Spell
     found = dict[str, Spelling]()
     for name in islice(names, NAMES_MAX):
         alike = ((likeness(name, word), count, word) for word, count in said.items())
-        for share, count, word in sorted((one for one in alike if one[0]), reverse=True):
+        for share, count, word in nlargest(TRIED_MAX, (one for one in alike if one[0])):
             in_lower_case = re.compile(rf"\b{re.escape(word.lower())}\b")
             if sum(map(bool, map(in_lower_case.search, texts))) < count:
                 found[name] = Spelling(word, share)
@@ -58,9 +60,9 @@ def respelled(text: str, spelled: Mapping[str, Spelling]) -> str:
 
 def likeness(one: str, other: str) -> float:
     """Return how far a name is taken for another, from 0 to 1: 1 where both sound the same."""
-    first, second = _sound(one), _sound(other)
-    if first[:1] != second[:1] or min(len(one), len(other)) < LETTERS_MIN:
+    if _sound(one[:2])[:1] != _sound(other[:2])[:1] or min(len(one), len(other)) < LETTERS_MIN:
         return 0.0
+    first, second = _sound(one), _sound(other)
     if first == second:
         return 1.0
     with_any_vowels = _VOWELS.sub("*", first)
