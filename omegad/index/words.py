@@ -41,7 +41,8 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold;
     `latest` which those are, the latest first; `holders` which memories of those the question is about hold a
     rare one; `rarity` is the inverse document frequency of each among these, negative where none holds it.
-    `fulltext` says who holds what more than a thousand do; None where a connection has to be asked.
+    `fulltext` says who holds what more than a thousand do; None where a connection has to be asked. `doubted`
+    says of a term's text how doubtful it is, 0 to 1, that what the memories hold by that is what is meant.
     """
 
     counts: dict[str, int]
@@ -49,6 +50,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     holders: dict[str, frozenset[int]]
     rarity: dict[str, float]
     fulltext: FullText | None = None
+    doubted: Mapping[str, float] = {}
 
     def coverage(self, row: int, connection: Connection) -> float:
         """Return the share of the terms, by their rarity, that a memory row holds: 0 to 1."""
@@ -74,15 +76,20 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         return list(held.values())
 
     def unknown(self, texts: Collection[str] | None = None) -> float:
-        """Return the share of the terms, by their rarity, that no memory holds: 0 to 1; of those alone
-        whose text is among *texts*.
+        """Return the share of the terms, by their rarity, that no memory holds, and what of others is
+        doubted: 0 to 1; of those alone whose text is among *texts*.
         """
         lacking = (
-            -rarity
+            -rarity if rarity < 0 else rarity * self.doubted.get(terms.text_of(term), 0.0)
             for term, rarity in self.rarity.items()
-            if rarity < 0 and (texts is None or terms.text_of(term) in texts)
+            if (rarity < 0 or self.doubted) and (texts is None or terms.text_of(term) in texts)
         )
         return sum(lacking) / (self._whole or 1.0)
+
+    def unheard(self, texts: Collection[str]) -> list[str]:
+        """Return which of some texts are terms that no memory holds."""
+        lacking = (terms.text_of(term) for term, rarity in self.rarity.items() if rarity < 0)
+        return [text for text in lacking if text in texts]
 
     @property
     def _whole(self) -> float:

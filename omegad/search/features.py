@@ -72,6 +72,11 @@ SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.s
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
 
+_TEXTS = f"""
+SELECT m.id, substr(m.content, 1, {READ_CHARACTERS}) FROM memories AS m
+WHERE m.id IN (SELECT value FROM json_each(?))
+"""
+
 
 class _Row(NamedTuple):
     """A row of `_ROWS`; times in microseconds since 1970."""
@@ -153,6 +158,11 @@ def shown(
     low, high = (math.log1p(length) for length in LENGTHS)
     length = float(np.mean([math.log1p(row.characters) for row in found]))
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
+
+
+def texts(connection: Connection, rows: Sequence[int]) -> dict[int, str]:
+    """Return what some memory rows say, as far as words are looked for in it."""
+    return dict(connection.execute(_TEXTS, (str(list(rows)),)))
 
 
 def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:

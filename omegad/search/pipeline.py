@@ -12,7 +12,6 @@ from omegad.embedding.passages import short_passages
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
-from omegad.index.terms import bare_version
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
 from omegad.memory.owner import OWNED
@@ -20,7 +19,7 @@ from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
-from omegad.search import confidence, features, folding, ranking
+from omegad.search import confidence, features, folding, following, near_names, ranking
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
 from omegad.search.clauses import LONG, clause
 from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
@@ -40,7 +39,6 @@ BY_ITSELF = (
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
-LACKING = 0.6  # of how far a newer one reaches, where it does not say the name that is asked for
 PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
@@ -245,7 +243,27 @@ def answers_of(
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
-    """Return all that the ranking of a search is decided on."""
+    """Return all that the ranking of a search is decided on.
+
+    Where no memory holds a name of the question, it is asked once more with the name as the likeliest of the
+    candidates spell it.
+    """
+    seen = _observed(connection, query, sources, now_us)
+    names = seen.sought.vocabulary.unheard(seen.question.plain_names)
+    if not names or query.mode in BY_WORDS:
+        return seen
+    spelled = near_names.spellings(names, features.texts(connection, seen.rows).values())
+    if not spelled:
+        return seen
+    again = msgspec.structs.replace(query, text=near_names.respelled(query.text, spelled))
+    known = msgspec.structs.replace(sources, vector=seen.sought.vector)
+    seen = _observed(connection, again, known, now_us)
+    doubted = {one.written.lower(): 1 - one.likeness for one in spelled.values()}
+    vocabulary = msgspec.structs.replace(seen.sought.vocabulary, doubted=doubted)
+    return seen._replace(sought=msgspec.structs.replace(seen.sought, vocabulary=vocabulary))
+
+
+def _observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
     question = understood(query.text, now_us)
     check()
     sought = _sought(connection, query, question, sources, now_us)
@@ -352,15 +370,15 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     order = sorted(range(len(rows)), key=lambda place: (known[place].said_us, rows[place]))
     said = np.empty(len(rows))
     said[order] = np.arange(len(rows))
-    # What holds but a part of what is asked for speaks of another thing of that name, and what lacks the
-    # number that is asked for of another one; what lacks a name may speak of another as well.
+    # What holds but a part of what is asked for speaks of another thing of that name.
     named = np.array([one.features[IDENTIFIERS] for one in known])
-    may_lack = not any(name.isdigit() or bare_version(name) for name in seen.question.identifiers)
-    as_much = np.where(named[:, None] >= named[None, :], 1.0, LACKING * (may_lack & (named[:, None] == 0)))
+    as_much = (named[:, None] >= named[None, :]) | following.may_lack(
+        connection, rows, named == 0, seen.question
+    )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    as_much *= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
-    may_follow = np.where(apart & stated[:, None] & stated[None, :], as_much, 0.0)
+    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
+    may_follow = apart & stated[:, None] & stated[None, :] & as_much
     return Statements(said=said, cosine=alike, may_follow=may_follow)
 
 

@@ -6,6 +6,7 @@ loses nothing by it.
 """
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -65,6 +66,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is_past: bool
     period: Period | None
 
+    @property
+    def plain_names(self) -> frozenset[str]:
+        """Those of `proper` that are plain words, and so may be spelled otherwise."""
+        exact = {name.lower() for name in self.identifiers}
+        return frozenset(name for name in self.proper if name.isalpha() and name not in exact)
+
 
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
@@ -115,6 +122,24 @@ def identifiers(text: str) -> tuple[str, ...]:
     )
     found = dict.fromkeys(without_line(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
+
+
+def like(names: Iterable[str], text: str) -> frozenset[str]:
+    """Return what *text* names exactly, in lower case, of the kinds of some identifiers: paths and names of
+    files, or other names. Numbers, versions and addresses are of neither kind.
+    """
+    kinds = {*map(_kind, names)} - {None}
+    return (
+        frozenset(name.lower() for name in identifiers(text) if _kind(name) in kinds)
+        if kinds
+        else frozenset()
+    )
+
+
+def _kind(name: str) -> str | None:
+    if "://" in name or bare_version(name) or not any(sign.isalpha() for sign in name):
+        return None
+    return "file" if "/" in name or "." in name[1:-1] else "name"
 
 
 def _is_identifier(part: str) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from omegad.search.model import Array, Newness
 
-RANKING_VERSION = 6
+RANKING_VERSION = 7
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
@@ -50,14 +50,14 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
     """The first candidates as they are to each other, in their order: when each was said, as a rank, and the
     cosine of each with each.
 
-    `may_follow[i, j]` says how far, as a share of `reach`, i may tell what has become of j: 0 where one is a
-    turn of a conversation, where they are of one session, or where i holds a part of what the question names
-    exactly, and j more of it; less than 1 where i holds nothing of that.
+    `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
+    are not of one session, and i holds as much of what the question names exactly, or nothing of it and
+    names nothing else.
     """
 
     said: Array
     cosine: Array
-    may_follow: Array
+    may_follow: npt.NDArray[np.bool_]
 
 
 def ranked(ids: Sequence[int], contributions: Array, names: Sequence[str]) -> list[Ranked]:

@@ -277,3 +277,13 @@ def test_an_english_question_is_answered_by_meaning_where_what_is_nearest_is_in_
     alone = asked("export of oranges by ship", EMBEDDER)
     assert ids(both)[0] == "german"
     assert shares(near[0]) == pytest.approx(shares(alone[0]))
+
+
+def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:
+    put_versions(
+        views,
+        "the retry limit is five attempts for each customer of the shop (exporter.py)",
+        "the retry limit is nine attempts for each customer of the shop (importer.py)",
+    )
+    found = views.find("which limit has exporter.py for each customer of the shop", now_us=YEAR_ON_US)
+    assert ids(found) == ["older", "newer"]

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omegad.runtime.times import EPOCH, MICROSECOND
-from omegad.search.question import IDENTIFIERS_MAX, Question, identifiers, understood
+from omegad.search.question import IDENTIFIERS_MAX, Question, identifiers, like, understood
 from tests.builders import at_most
 
 NOW = datetime(2026, 5, 20, 13, 30, tzinfo=UTC)
@@ -202,3 +202,15 @@ def test_any_text_is_understood(text: str) -> None:
 def test_no_question_takes_long(unit: str) -> None:
     with at_most(3):
         asked(unit * (256 * 1024 // len(unit)))
+
+
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ("the limit is 1000 since v2.3 (https://example.org/a/b)", set()),
+        ("see Importer.py and PaymentGateway", {"importer.py"}),
+        ("src/jobs/nightly.py in E_LIMIT", {"src/jobs/nightly.py"}),
+    ],
+)
+def test_a_text_names_files_beside_that_which_is_asked_for(text: str, alike: set[str]) -> None:
+    assert like(("exporter.py",), text) == alike
