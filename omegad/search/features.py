@@ -21,7 +21,7 @@ from omegad.index.words import SMOOTHING
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryType, MemoryTypes
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.search.candidates import TOLD_WITHIN_US, Candidates
+from omegad.search.candidates import TOLD_WITHIN_US, Candidates, SearchRequest
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
@@ -110,6 +110,20 @@ class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     said_us: int
     session_id: str | None
     is_spoken: bool
+
+
+class Observed(NamedTuple):
+    """What a search looked at before it chose; `features` are of the shape (rows, `FEATURES`), `length`
+    says how long the texts are.
+    """
+
+    question: Question
+    sought: SearchRequest
+    candidates: Candidates
+    rows: list[int]
+    features: Array
+    shown: dict[int, MemoryFeatures]
+    length: float
 
 
 def matching(known: Candidates) -> Array:

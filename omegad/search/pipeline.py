@@ -1,32 +1,36 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from omegad.embedding.passages import short_passages
 from omegad.index import words
 from omegad.index.filters import Filters
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
-from omegad.memory.owner import OWNED
-from omegad.memory.reading import COLUMNS, fields
-from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
-from omegad.search import confidence, features, folding, following, near_names, ranking
+from omegad.search import confidence, features, folding, following, near_names, ranking, results
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
-from omegad.search.clauses import LONG, clause
-from omegad.search.features import COVERAGE, FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
+from omegad.search.features import (
+    COVERAGE,
+    FEATURES,
+    IDENTIFIERS,
+    MATCHING,
+    PRIOR,
+    SHOWN,
+    Observed,
+)
 from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted, multilingual
 from omegad.search.question import Question, understood
 from omegad.search.ranking import Ranked, Statements
+from omegad.search.results import Result
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 
@@ -39,7 +43,6 @@ BY_ITSELF = (
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
-PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -49,15 +52,6 @@ Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
 
 PROVED, PROBATION = (len(SHOWN) + PRIOR.index(name) for name in ("rating", "probation"))
-CONFLICT_CHARACTERS = 160
-"""How much is shown of a memory that another one is in conflict with."""
-
-_CONFLICT = """
-SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, ?1)
-FROM memories AS m
-LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
-WHERE m.node_id = ?2 AND m.status = 'active'
-"""
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -103,47 +97,6 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     ] = False
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a result has its score: what each stage contributed (the sum is the score), and what some of them
-    were made from. `strength` is the one that `memory.get` shows.
-    """
-
-    stages: dict[str, float]
-    cosine: float
-    bm25: float
-    strength: float
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One memory found."""
-
-    memory_id: str
-    content: str
-    event_type: str
-    score: float
-    created_at: str
-    tags: msgspec.Raw
-    project: str | None
-    status: str
-    session_id: str | None
-    referenced_date: str | None
-    contradicted_by: str | None = None
-    conflict: str | None = None
-    """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
-
-    passage: str | None = None
-    """Of a long content the part that holds most of the question's words, where any does."""
-
-    person: str | None = None
-    machine: str | None = None
-    agent: str | None = None
-    elsewhere: bool = False
-    same: tuple[str, ...] = ()
-    """The ids of other results that say the same, for which this one stands."""
-
-    explanation: Explanation | None = None
-
-
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What was found.
 
@@ -183,20 +136,6 @@ class Matches(msgspec.Struct, frozen=True, kw_only=True):
     memories: int = 0
 
 
-class Observed(NamedTuple):
-    """What a search looked at before it chose; `features` are of the shape (rows, `FEATURES`), `length`
-    says how long the texts are.
-    """
-
-    question: Question
-    sought: SearchRequest
-    candidates: Candidates
-    rows: list[int]
-    features: features.Array
-    shown: dict[int, MemoryFeatures]
-    length: float
-
-
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
     """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of
     the views. Raises `NotEmbedded`.
@@ -227,13 +166,16 @@ def answers_of(
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
     explained = (
-        _explanations(connection, answers, scale, seen, types=sources.types, now_us=now_us)
+        results.explanations(connection, answers, scale, seen, types=sources.types, now_us=now_us)
         if query.explain
         else {}
     )
-    results = _results(connection, answers, scale, seen, explained=explained, same=same) if is_answer else []
     return Matches(
-        results=results,
+        results=(
+            results.read(connection, answers, scale, seen, explained=explained, same=same)
+            if is_answer
+            else []
+        ),
         confidence=round(sure, 6),
         floor=floor,
         unembedded=unembedded,
@@ -382,31 +324,6 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     return Statements(said=said, cosine=alike, may_follow=may_follow)
 
 
-def _explanations(
-    connection: Connection,
-    best: Sequence[Ranked],
-    scale: float,
-    seen: Observed,
-    *,
-    types: MemoryTypes,
-    now_us: int,
-) -> dict[int, Explanation]:
-    """Return, by row, what the stages of results come to, and what they were made from at a moment."""
-    sql = f"SELECT m.id, {USES} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
-    rows = connection.execute(sql, (str([one.id for one in best]),)).fetchall()
-    present = strengths([row[1:] for row in rows], types, now_us).tolist()
-    of_row = {row[0]: round(strength, 6) for row, strength in zip(rows, present, strict=True)}
-    whole = (ranking.with_stage(one, "floor", max(0.0, -one.score)) for one in best)
-    return {
-        one.id: Explanation(
-            stages={name: value * scale for name, value in one.stages.items() if value},
-            **seen.candidates.scores(one.id),
-            strength=of_row[one.id],
-        )
-        for one in whole
-    }
-
-
 def _folded(
     connection: Connection, best: Sequence[Ranked], seen: Observed
 ) -> tuple[list[Ranked], dict[int, tuple[int, ...]]]:
@@ -447,64 +364,3 @@ def _folded(
         elif one.id not in contents:
             fronts.append(one)
     return fronts, same
-
-
-def _results(
-    connection: Connection,
-    best: Sequence[Ranked],
-    scale: float,
-    seen: Observed,
-    *,
-    explained: Mapping[int, Explanation],
-    same: Mapping[int, tuple[int, ...]],
-) -> list[Result]:
-    """Read what is answered of the best; the first has the confidence for its score, the others in
-    proportion.
-    """
-    sql = f"SELECT {COLUMNS} FROM {OWNED} WHERE m.id IN (SELECT value FROM json_each(?))"
-    folded = [row for others in same.values() for row in others]
-    rows = connection.execute(sql, (str([*(one.id for one in best), *folded]),))
-    memories = {row[0]: fields(row) for row in rows}
-    long = {one.id: memories[one.id]["content"] for one in best if len(memories[one.id]["content"]) > LONG}
-    near = _nearest_parts(connection, long, seen)
-    results = []
-    for one in best:
-        memory = memories[one.id]
-        shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
-        if by := shown["contradicted_by"]:
-            asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
-            found = connection.execute(_CONFLICT, asked).fetchone()
-            shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
-        results.append(
-            Result(
-                **shown,
-                score=max(0.0, one.score * scale),
-                passage=clause(
-                    shown["content"], seen.question.stems, seen.question.language, near.get(one.id)
-                ),
-                same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
-                explanation=explained.get(one.id),
-            )
-        )
-    return results
-
-
-def _nearest_parts(
-    connection: Connection, contents: Mapping[int, str], seen: Observed
-) -> dict[int, tuple[int, int]]:
-    """Return, by row, where in a content the passage begins and ends that is nearest to the question, where
-    meaning tells more than words do.
-    """
-    sought = seen.sought
-    if not contents or not sought.is_multilingual(seen.candidates):
-        return {}
-    assert sought.index is not None
-    assert sought.vector is not None
-    found = dict[int, tuple[int, int]]()
-    nearest = sought.index.nearest_passages(connection, sought.vector, [*contents], PASSAGES_READ)
-    for row, number in nearest.items():
-        check()
-        parts = short_passages(contents[row])
-        start = sum(map(len, parts[:number]))
-        found[row] = (start, start + sum(map(len, parts[number : number + 1])))
-    return found

@@ -38,8 +38,9 @@ from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
 from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together
-from omegad.search.pipeline import Matches, QueryMemory, Result, Sources, answers_of, looked_at
+from omegad.search.pipeline import Matches, QueryMemory, Sources, answers_of, looked_at
 from omegad.search.question import Question, understood
+from omegad.search.results import Result
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
 from omegad.storage.database import open_scratch
 from omegad.storage.driver import Connection

@@ -28,6 +28,7 @@ from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.times import parse_time
 from omegad.search import QueryMemory, Sources, pipeline, ranking
+from omegad.search.features import Observed
 from omegad.search.model import RankingModel
 from omegad.text.ingestion import tagging
 from tests.builders import EMBEDDER, START_US, embedded, stored
@@ -83,7 +84,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     corpus: Corpus
     project: str
     question: Question
-    seen: pipeline.Observed
+    seen: Observed
     gold: frozenset[int]
     stale: frozenset[int]
 

@@ -159,11 +159,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         if command.is_spooled or is_paused
         else await services.in_time(_recalled(services, hook, project), told_s)
     )
-    delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
-    if command.pushes and hook.tool_use_id is not None:
-        # The state knows uses by the calls that were recorded, and of a push that is let pass none is yet.
-        use = ("push", hook.session_id, hook.tool_use_id)
-        delivery_id = services.digests.of(msgspec.json.encode(use)).hex()
+    delivery_id = _delivery_id(services, command, hook)
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
     # The same push may be tried again at once, and each time counts that is not known by its tool's use.
     is_push = hook.kind == "push" or (bool(command.pushes) and hook.tool_use_id is None)
@@ -193,6 +189,16 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         noting.note(services, found, context)
     pushed = [(one.folder or hook.folder, ref.ref) for one in command.pushes for ref in one.refs]
     return await claims.prepare(services, found, within_s, pushed)
+
+
+def _delivery_id(services: Services, command: DispatchHook, hook: Hook) -> str:
+    """Return which delivery it is; of a tool's use whose pushes were looked at it is always the same, since
+    the state knows uses by the calls that were recorded, and of a push that is let pass none is yet.
+    """
+    if command.pushes and hook.tool_use_id is not None:
+        use = ("push", hook.session_id, hook.tool_use_id)
+        return services.digests.of(msgspec.json.encode(use)).hex()
+    return command.delivery_id or f"{services.clock.random_bits(128):032x}"
 
 
 async def _project(services: Services, folder: str | None) -> str | None:

@@ -6,7 +6,7 @@ no weighing of them, told the useful ones from the others as well.
 """
 
 from omegad.index.terms import stemmed
-from omegad.search.pipeline import Matches, Result
+from omegad.search import Matches, Result
 
 CONFIDENCE_MIN = 0.5
 """How probable it must be that one of the best results answers."""

@@ -1,0 +1,155 @@
+"""What is told of a memory found: what it says, which part of it answers, how likely that is, and why."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from omegad.embedding.passages import short_passages
+from omegad.memory.owner import OWNED
+from omegad.memory.reading import COLUMNS, fields
+from omegad.memory.strength import USES, strengths
+from omegad.memory.types import MemoryTypes
+from omegad.search import ranking
+from omegad.search.clauses import LONG, clause
+from omegad.search.features import Observed
+from omegad.search.ranking import Ranked
+from omegad.storage.driver import Connection
+from omegad.storage.readers import check
+
+PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
+CONFLICT_CHARACTERS = 160
+"""How much is shown of a memory that another one is in conflict with."""
+
+_CONFLICT = """
+SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, ?1)
+FROM memories AS m
+LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
+WHERE m.node_id = ?2 AND m.status = 'active'
+"""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a result has its score: what each stage contributed (the sum is the score), and what some of them
+    were made from. `strength` is the one that `memory.get` shows.
+    """
+
+    stages: dict[str, float]
+    cosine: float
+    bm25: float
+    strength: float
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One memory found."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    score: float
+    created_at: str
+    tags: msgspec.Raw
+    project: str | None
+    status: str
+    session_id: str | None
+    referenced_date: str | None
+    contradicted_by: str | None = None
+    conflict: str | None = None
+    """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
+
+    passage: str | None = None
+    """Of a long content the part that holds most of the question's words, where any does."""
+
+    person: str | None = None
+    machine: str | None = None
+    agent: str | None = None
+    elsewhere: bool = False
+    same: tuple[str, ...] = ()
+    """The ids of other results that say the same, for which this one stands."""
+
+    explanation: Explanation | None = None
+
+
+def explanations(
+    connection: Connection,
+    best: Sequence[Ranked],
+    scale: float,
+    seen: Observed,
+    *,
+    types: MemoryTypes,
+    now_us: int,
+) -> dict[int, Explanation]:
+    """Return, by row, what the stages of results come to, and what they were made from at a moment."""
+    sql = f"SELECT m.id, {USES} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(sql, (str([one.id for one in best]),)).fetchall()
+    present = strengths([row[1:] for row in rows], types, now_us).tolist()
+    of_row = {row[0]: round(strength, 6) for row, strength in zip(rows, present, strict=True)}
+    whole = (ranking.with_stage(one, "floor", max(0.0, -one.score)) for one in best)
+    return {
+        one.id: Explanation(
+            stages={name: value * scale for name, value in one.stages.items() if value},
+            **seen.candidates.scores(one.id),
+            strength=of_row[one.id],
+        )
+        for one in whole
+    }
+
+
+def read(
+    connection: Connection,
+    best: Sequence[Ranked],
+    scale: float,
+    seen: Observed,
+    *,
+    explained: Mapping[int, Explanation],
+    same: Mapping[int, tuple[int, ...]],
+) -> list[Result]:
+    """Read what is answered of the best; the first has the confidence for its score, the others in
+    proportion.
+    """
+    sql = f"SELECT {COLUMNS} FROM {OWNED} WHERE m.id IN (SELECT value FROM json_each(?))"
+    folded = [row for others in same.values() for row in others]
+    rows = connection.execute(sql, (str([*(one.id for one in best), *folded]),))
+    memories = {row[0]: fields(row) for row in rows}
+    long = {one.id: memories[one.id]["content"] for one in best if len(memories[one.id]["content"]) > LONG}
+    near = _nearest_parts(connection, long, seen)
+    results = []
+    for one in best:
+        memory = memories[one.id]
+        shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
+        if by := shown["contradicted_by"]:
+            asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
+            found = connection.execute(_CONFLICT, asked).fetchone()
+            shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
+        results.append(
+            Result(
+                **shown,
+                score=max(0.0, one.score * scale),
+                passage=clause(
+                    shown["content"], seen.question.stems, seen.question.language, near.get(one.id)
+                ),
+                same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
+                explanation=explained.get(one.id),
+            )
+        )
+    return results
+
+
+def _nearest_parts(
+    connection: Connection, contents: Mapping[int, str], seen: Observed
+) -> dict[int, tuple[int, int]]:
+    """Return, by row, where in a content the passage begins and ends that is nearest to the question, where
+    meaning tells more than words do.
+    """
+    sought = seen.sought
+    if not contents or not sought.is_multilingual(seen.candidates):
+        return {}
+    assert sought.index is not None
+    assert sought.vector is not None
+    found = dict[int, tuple[int, int]]()
+    nearest = sought.index.nearest_passages(connection, sought.vector, [*contents], PASSAGES_READ)
+    for row, number in nearest.items():
+        check()
+        parts = short_passages(contents[row])
+        start = sum(map(len, parts[:number]))
+        found[row] = (start, start + sum(map(len, parts[number : number + 1])))
+    return found
