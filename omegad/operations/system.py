@@ -31,6 +31,7 @@ from omegad.operations.status import (
     LogPage,
     LogStatus,
     Metrics,
+    ModelStatus,
     ProgressToken,
     ReadLog,
     RebuildViews,
@@ -260,6 +261,11 @@ class SystemDispatch:
                 index_vectors=index_vectors,
                 index_bytes=index_bytes,
                 backlog=self._backlog.size,
+                models=[
+                    ModelStatus(name=one.model, state=one.state)
+                    for one in (there.status() for there in self._services.near.embedders)
+                    if one.model
+                ],
             ),
             degraded=self._troubles(embedding, states, reactions),
             spool=SpoolStatus(waiting=self._services.spool.waiting, lost=self._services.spool.lost),
