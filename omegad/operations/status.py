@@ -102,16 +102,9 @@ class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class ModelStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that is installed, and whether it can embed: unloaded, ready or failed."""
-
-    name: str
-    state: str
-
-
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Which model embeds, and whether it can: absent, unloaded, ready or failed; and all that are installed
-    of those that the settings ask for.
+    """Which model embeds, and whether it can: absent, unloaded, ready or failed; and the same of all
+    that are installed and wanted, by name.
     """
 
     model: str | None
@@ -120,7 +113,7 @@ class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
     index_vectors: int
     index_bytes: int
     backlog: int
-    models: list[ModelStatus]
+    models: dict[str, str]
 
 
 class SpoolStatus(msgspec.Struct, frozen=True, kw_only=True):

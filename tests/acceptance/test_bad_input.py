@@ -881,10 +881,16 @@ def test_what_people_tell_reaches_no_file(homes: Callable[..., Home], tmp_path: 
                 "hook_event_name": "PostToolUse",
                 "tool_name": "Bash",
                 "tool_input": {"command": f"echo '{text}'"},
-            }
-            | {"tool_response": {"stdout": text}, "tool_use_id": f"u-{number}"},
-            {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_use_id": f"f-{number}"}
-            | {"tool_input": {"command": "login"}, "error": f"refused: {text}"},
+                "tool_response": {"stdout": text},
+                "tool_use_id": f"u-{number}",
+            },
+            {
+                "hook_event_name": "PostToolUseFailure",
+                "tool_name": "Bash",
+                "tool_use_id": f"f-{number}",
+                "tool_input": {"command": "login"},
+                "error": f"refused: {text}",
+            },
         ]
         for at, hook in enumerate(hooks):
             payload = {"session_id": "s-1", "cwd": "/srv/shop"} | hook

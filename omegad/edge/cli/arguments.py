@@ -53,10 +53,16 @@ FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}
 LIKE_MIN = 0.66  # of 1, what was typed is like what may be meant; of six letters two may be amiss
 WORDS_CHARACTERS = 60  # of what was typed are said again
-OTHER_WORDS = dict.fromkeys(("add", "remember", "save", "note"), "store")
-OTHER_WORDS |= dict.fromkeys(("search", "find", "ask", "recall"), "query")
-OTHER_WORDS |= dict.fromkeys(("remove", "rm", "forget"), "delete")
-OTHER_WORDS |= {"show": "get", "ls": "list", "info": "status", "init": "setup", "install": "model install"}
+OTHER_WORDS: dict[str, str] = {
+    **dict.fromkeys(("add", "remember", "save", "note"), "store"),
+    **dict.fromkeys(("search", "find", "ask", "recall"), "query"),
+    **dict.fromkeys(("remove", "rm", "forget"), "delete"),
+    "show": "get",
+    "ls": "list",
+    "info": "status",
+    "init": "setup",
+    "install": "model install",
+}
 """What other programs call it."""
 TYPES: dict[str, type] = {"integer": int, "number": float}
 

@@ -167,10 +167,10 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
 
 def _models(embedding: Answer) -> str:
     # A daemon before this one tells of the first alone.
-    there = embedding.get("models") or [{"name": embedding["model"], "state": embedding["state"]}]
+    there = embedding.get("models") or {embedding["model"]: embedding["state"]}
     told = "; ".join(
-        f"{one['name'] or 'no model'}, {'not loaded yet' if one['state'] == 'unloaded' else one['state']}"
-        for one in there
+        f"{name or 'no model'}, {'not loaded yet' if state == 'unloaded' else state}"
+        for name, state in there.items()
     )
     many = embedding["index_vectors"]
     return f"{told}; {many:,} vector{'s' * (many != 1)} in memory"
