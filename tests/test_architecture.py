@@ -74,6 +74,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.text.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.text.evidence.word_lists": PURE | {"importlib", "msgspec"},  # reads them from a file
     "omegad.text.redaction.commands": PURE | {"importlib", "msgspec"},  # reads its table from a file
+    "omegad.text.redaction.spoken": PURE | {"importlib", "msgspec"},  # reads its words from a file
     "omegad.text.languages": PURE | {"importlib", "msgspec"},  # reads their words from a file
     "omegad.text.stems": PURE | {"Stemmer", "threading"},
     "omegad.text.tokenizer": PURE,

@@ -24,7 +24,7 @@ from omegad.requests.method import CommandMethod, Method, QueryMethod, RequestCo
 from omegad.requests.running import RequestRunner
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
-from omegad.runtime import pausing
+from omegad.runtime import pausing, unfit
 from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import changed
 from omegad.runtime.precedence import HOOKS
@@ -202,7 +202,8 @@ def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
     try:
         request = decoder.decode(params or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{name}: {error}".replace("Object", "params", 1)) from error
+        said = unfit.in_words(error, "params", SERVED[name].params)
+        raise Invalid(f"{name}: {said}") from error
     return SERVED[name], _composed(request)
 
 

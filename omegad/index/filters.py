@@ -9,6 +9,7 @@ from omegad.index.active import active
 from omegad.requests.query import One, Query
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import parse_time
+from omegad.storage.driver import Connection
 
 LAST_ROW = 2**62
 CURSOR_DIGITS = 19  # fewer than would pass 2**62
@@ -104,6 +105,16 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     if filters.whose is not None:
         parts.append((f"{_ORIGIN} {'NOT ' * (filters.whose == 'mine')}IN {_OF_OTHERS}", ()))
     return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
+
+
+def require_known(connection: Connection, filters: Filters) -> None:
+    """Raise `Invalid` where the filters ask for a person of whom this home has never heard."""
+    if filters.person is None:
+        return
+    known = [name for (name,) in connection.execute("SELECT DISTINCT person FROM share_origins ORDER BY 1")]
+    if filters.person not in known:
+        there = f"known are {', '.join(known)}" if known else "this home shares with no team: leave it out"
+        raise Invalid(f"nobody is called {filters.person!r} in the team", hint=there)
 
 
 def _marks(values: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.index.active import is_over
-from omegad.index.filters import Filters, Some, where
+from omegad.index.filters import Filters, Some, require_known, where
 from omegad.memory import owner
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
@@ -243,6 +243,7 @@ def _standing(connection: Connection, row: tuple[Any, ...]) -> Fields:
 
 def list_memories(connection: Connection, query: ListMemories, moment: Moment) -> MemoryPage:
     """Read one page of memories, newest first."""
+    require_known(connection, query)
     condition, values = where(query, moment.now_us)
     before = query.before(query.cursor)
     sql = f"SELECT {COLUMNS} FROM {owner.OWNED} WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
@@ -310,6 +311,7 @@ class LessonsAnswer(ViewAnswer, frozen=True):
 def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAnswer:
     """Read the active lessons that pass the filters; where these name no types, of `LESSON_TYPES`."""
     asked = query if query.event_types else msgspec.structs.replace(query, event_types=LESSON_TYPES)
+    require_known(connection, query)
     condition, values = where(asked, moment.now_us)
     rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
     return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], **moment.shown)
@@ -351,6 +353,7 @@ class TimelinePage(ViewAnswer, frozen=True):
 
 def timeline(connection: Connection, query: Timeline, moment: Moment) -> TimelinePage:
     """Read the active memories of some days, those on probation among them."""
+    require_known(connection, query)
     condition, values = where(query, moment.now_us)
     end_us = moment.now_us if query.until is None else parse_time(query.until, "until")
     start_us = (end_us // DAY_US - query.days + 1) * DAY_US

@@ -4,6 +4,7 @@ The files are read in a process of its own: one that closes a file lets go of th
 """
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ from omegad.views.workers import Measurement
 
 DAY_US = 86_400_000_000
 COUNTED_AT_ONCE = 20_000
+WAITING = "write-ahead log"
+"""What was written and is not in its table's pages yet, and the room for that."""
 
 
 class MeasureGrowth(Request, frozen=True, kw_only=True, tag="system.growth"):
@@ -90,7 +93,7 @@ class Growth:
                 one
                 for name, path in files.items()
                 for one in _parts(
-                    name, await self._services.views.workers.done(Measurement(path), FileParts, _untold)
+                    name, path, await self._services.views.workers.done(Measurement(path), FileParts, _untold)
                 )
             ],
         )
@@ -100,11 +103,17 @@ def _untold(_done: int, _total: int) -> None:
     pass
 
 
-def _parts(name: str, found: FileParts) -> list[PartSize]:
-    rest = {"ends of long rows": found.overflow_bytes, "free": found.free_bytes}
+def _parts(name: str, path: Path, found: FileParts) -> list[PartSize]:
+    rest = {"ends of long rows": found.overflow_bytes, "free": found.free_bytes, WAITING: _waiting(path)}
     sizes = [PartSize(file=name, kind=one.kind, name=one.name, bytes=one.bytes) for one in found.parts]
     sizes += [PartSize(file=name, kind="rest", name=what, bytes=many) for what, many in rest.items() if many]
     return sorted(sizes, key=lambda one: -one.bytes)
+
+
+def _waiting(path: Path) -> int:
+    with suppress(OSError):
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    return 0
 
 
 METHODS = (ServiceMethod(params=MeasureGrowth, answer=Grown, verb=None),)

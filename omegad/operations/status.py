@@ -103,7 +103,9 @@ class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Which model embeds, and whether it can: absent, unloaded, ready or failed."""
+    """Which model embeds, and whether it can: absent, unloaded, ready or failed; and the same of all
+    that are installed and wanted, by name.
+    """
 
     model: str | None
     state: str
@@ -111,6 +113,7 @@ class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
     index_vectors: int
     index_bytes: int
     backlog: int
+    models: dict[str, str]
 
 
 class SpoolStatus(msgspec.Struct, frozen=True, kw_only=True):

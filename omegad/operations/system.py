@@ -260,6 +260,11 @@ class SystemDispatch:
                 index_vectors=index_vectors,
                 index_bytes=index_bytes,
                 backlog=self._backlog.size,
+                models={
+                    one.model: one.state
+                    for one in (there.status() for there in self._services.near.embedders)
+                    if one.model
+                },
             ),
             degraded=self._troubles(embedding, states, reactions),
             spool=SpoolStatus(waiting=self._services.spool.waiting, lost=self._services.spool.lost),

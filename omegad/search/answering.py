@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from omegad.index import VIEWS
+from omegad.index.filters import require_known
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
@@ -76,6 +77,16 @@ def read(
     return SearchReading(matches, moment, is_told, asked.started)
 
 
+def read_known(
+    connection: Connection, query: QueryMemory, asked: PreparedQuestion, moment: Moment
+) -> SearchReading:
+    """Search as `read` does; raises `Invalid` for a person of whom nobody has heard. What was asked before
+    is asked again without that.
+    """
+    require_known(connection, query)
+    return read(connection, query, asked, moment)
+
+
 async def finish(
     services: Services, query: QueryMemory, found: SearchReading, context: RequestContext
 ) -> Answer:
@@ -121,7 +132,7 @@ METHODS = (
         answer=Answer,
         views=VIEWS,
         prepare=prepare,
-        read=read,
+        read=read_known,
         finish=finish,
         tells=lambda _query, _answer: True,
         verb=Verb(

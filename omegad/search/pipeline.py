@@ -93,7 +93,10 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     explain: Annotated[bool, Meta(description="say what each score is made of")] = False
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
     all: Annotated[
-        bool, Meta(description="answer with as many as the limit allows, however unlikely they are")
+        bool,
+        Meta(
+            description="answer with as many as the limit allows, however unlikely they are beside the first"
+        ),
     ] = False
 
 

@@ -62,7 +62,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 class HomeOfTeam(msgspec.Struct, frozen=True, kw_only=True):
     """Another home of the team: how many facts of it were received, of how many that it has told, when it was
-    last in touch with the post, and whether it has left. What the post alone knows is None until it is heard.
+    last in touch with the post, whether it has left, and who retired it. What the post alone knows is None
+    until it is heard.
     """
 
     origin: str
@@ -72,6 +73,7 @@ class HomeOfTeam(msgspec.Struct, frozen=True, kw_only=True):
     told: int | None
     seen_at: str | None
     has_left: bool
+    retired_by: str | None = None
 
 
 class Erasing(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +185,7 @@ def _homes(exchange: Exchange, known: Known, own: str) -> Iterator[HomeOfTeam]:
             told=told.head if told else None,
             seen_at=rfc3339(told.seen_at) if told else None,
             has_left=told is not None and told.left_at is not None,
+            retired_by=told.retired_by if told else None,
         )
 
 

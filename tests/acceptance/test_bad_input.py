@@ -3,11 +3,14 @@ can be answered is, once.
 """
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -852,3 +855,60 @@ def test_no_parameter_of_any_method_brings_a_secret_to_the_disk(homes: Callable[
     files = [path for path in home.path.rglob("*") if path.is_file()]
     assert home.paths.log in files
     assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+TOLD = {
+    "mot de passe : Azerty9123": "Azerty9123",
+    "\u5bc6\u7801\uff1aHunter2024\uff0c\u8bf7\u4fdd\u5b58": "Hunter2024",
+    "my card is 4111 1111 1111 1111, exp 12/27": "4111 1111 1111 1111",
+}
+
+
+def test_what_people_tell_reaches_no_file(homes: Callable[..., Home], tmp_path: Path) -> None:
+    """What is stored, asked, prompted, called, answered, failed with and refused, and copies of it."""
+    home = homes().start()
+    for number, text in enumerate(TOLD):
+        stored = home.call(
+            "memory.store", content=f"The archive {number}: {text}", metadata={"note": text}, tags=[text]
+        )
+        assert stored["redacted"]
+        home.call("memory.query", text=f"what of {text}?")
+        home.call("task.create", title=f"Change it: {text}")
+        home.call("message.send", text=text, to_project="shop", session_id="s-1")
+        hooks: list[dict[str, object]] = [
+            {"hook_event_name": "UserPromptSubmit", "prompt": text},
+            {
+                "hook_event_name": "PostToolUse",
+                "tool_name": "Bash",
+                "tool_input": {"command": f"echo '{text}'"},
+                "tool_response": {"stdout": text},
+                "tool_use_id": f"u-{number}",
+            },
+            {
+                "hook_event_name": "PostToolUseFailure",
+                "tool_name": "Bash",
+                "tool_use_id": f"f-{number}",
+                "tool_input": {"command": "login"},
+                "error": f"refused: {text}",
+            },
+        ]
+        for at, hook in enumerate(hooks):
+            payload = {"session_id": "s-1", "cwd": "/srv/shop"} | hook
+            event, delivery = hook["hook_event_name"], f"d-{number}-{at}"
+            home.call("hook.dispatch", event=event, host="claude-code", payload=payload, delivery_id=delivery)
+        with home.raw() as connection:
+            for params in ({"content": [text]}, {text: 1}, {"content": "x", "event_type": text}):
+                assert "error" in Questioner(connection).ask("memory.store", params)
+    until(home.caught_up)
+    copy = [sys.executable, "-m", "omegad", "backup", str(tmp_path / "copy.db")]
+    subprocess.run(copy, env=home.environ, capture_output=True, check=True, timeout=PATIENCE_S)
+    assert home.stop() == 0
+    files = {
+        path.name: path.read_bytes()
+        for path in (*home.path.rglob("*"), tmp_path / "copy.db")
+        if path.is_file()
+    }
+    assert "copy.db" in files
+    assert [
+        (name, secret) for name, data in files.items() for secret in TOLD.values() if secret.encode() in data
+    ] == []

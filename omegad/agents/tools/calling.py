@@ -11,6 +11,7 @@ from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Session, To
 from omegad.memory.events import Verdict
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.runtime import unfit
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, forget_frames
 from omegad.text.quoting import inert
 
@@ -143,7 +144,8 @@ def _read(tool: Tool, arguments: Fields) -> Arguments:
     except (msgspec.ValidationError, RecursionError) as error:
         known = ", ".join(tool.arguments.__struct_fields__)
         raise Invalid(
-            f"{tool.name}: {error}".replace("Object", "the call", 1), hint=f"call it again; it takes {known}"
+            f"{tool.name}: {unfit.in_words(error, 'the call', tool.arguments)}",
+            hint=f"call it again; it takes {known}",
         ) from error
 
 

@@ -42,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
         status = _explain(f"{error} ({error.tag})", error.hint, next(known, REFUSED))
     except arguments.WrongUsage as error:
-        status = _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
+        status = _explain(
+            str(error), "`omegad --help` lists the verbs, `omegad VERB --help` explains one", WRONG_USAGE
+        )
     except UnicodeEncodeError:
         status = _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
     except OSError as error:

@@ -6,11 +6,12 @@ beforehand.
 """
 
 import json
+import re
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from omegad import __version__
 from omegad.edge.cli.verbs import GROUPS, OWN
@@ -19,7 +20,7 @@ from omegad.runtime import derived
 from omegad.runtime.json_types import Fields
 
 if TYPE_CHECKING:
-    Verbs = SubParsers[ArgumentParser]
+    Verbs = SubParsers["_Parser"]
 
 EXAMPLES = """\
 examples:
@@ -50,11 +51,69 @@ SINGULAR = {
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}
+LIKE_MIN = 0.66  # of 1, what was typed is like what may be meant; of six letters two may be amiss
+WORDS_CHARACTERS = 60  # of what was typed are said again
+OTHER_WORDS: dict[str, str] = {
+    **dict.fromkeys(("add", "remember", "save", "note"), "store"),
+    **dict.fromkeys(("search", "find", "ask", "recall"), "query"),
+    **dict.fromkeys(("remove", "rm", "forget"), "delete"),
+    "show": "get",
+    "ls": "list",
+    "info": "status",
+    "init": "setup",
+    "install": "model install",
+}
+"""What other programs call it."""
 TYPES: dict[str, type] = {"integer": int, "number": float}
 
 
 class WrongUsage(Exception):
     """The arguments are not what the verb takes."""
+
+
+class _Parser(ArgumentParser):
+    """Says of a verb or option that there is none what may have been meant, where argparse would list all
+    verbs, or none of the options.
+    """
+
+    verb: ArgumentParser | None = None
+    """The parser of the verb that is asked for."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `WrongUsage` for what there is none of; complain as ever of everything else."""
+        if found := re.match(
+            r"argument (?:VERB|ACTION): invalid choice: '(.*?)' \(choose", message, re.DOTALL
+        ):
+            words = f"{self.prog.removeprefix('omegad').strip()} {found[1]}".strip()
+            raise WrongUsage(f"there is no `omegad {words[:WORDS_CHARACTERS]}`{_meant(words)}")
+        if message.endswith("required: ACTION"):
+            raise WrongUsage(f"`{self.prog}` wants to know what to do: `{self.prog} --help` lists it")
+        if self.verb and (found := re.match(r"unrecognized arguments: (--[\w-]+)", message)):
+            known = re.findall(r"--[\w-]+", self.verb.format_usage())
+            meant = _nearest(found[1], known)
+            raise WrongUsage(
+                f"`{self.verb.prog}` has no {found[1]}{f'; did you mean {meant}?' if meant else ''}"
+            )
+        super().error(message)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  who types what there is needs it not
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=LIKE_MIN)), "")
+
+
+def _meant(words: str) -> str:
+    group, _, typed = words.rpartition(" ")
+    known = [verb.words for verb in verbs()]
+    if group:
+        beside = [one.removeprefix(f"{group} ") for one in known if one.startswith(f"{group} ")]
+        near = _nearest(typed, beside)
+        found = f"{group} {near}" if near else ""
+    else:  # or it is an action whose group was left out
+        inner = (one for one in known if one.endswith(f" {typed}"))
+        found = OTHER_WORDS.get(typed) or next(inner, _nearest(typed, [*known, *GROUPS, *OTHER_WORDS]))
+    return f"; did you mean `omegad {OTHER_WORDS.get(found, found)}`?" if found else ""
 
 
 @cache
@@ -67,7 +126,7 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be
     meant, and what those take.
     """
-    whole = ArgumentParser(
+    whole = _Parser(
         prog="omegad",
         description="Long-term memory for coding agents: a service over an append-only log.",
         epilog=EXAMPLES,
@@ -77,7 +136,8 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
     whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
-    groups: dict[str, Verbs] = {"": whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")}
+    groups: dict[str, Verbs] = {}
+    groups[""] = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
 
     def group_of(words: str) -> "Verbs":
         if words not in groups:
@@ -96,6 +156,7 @@ def parser(words: Sequence[str]) -> ArgumentParser:
         target = _add(group_of(group), name, verb)
         if name in words:
             _fill(target, verb)
+            whole.verb = target
     return whole
 
 

@@ -205,13 +205,21 @@ def socket(instance: Instance) -> Iterator[Finding]:
 def model(instance: Instance) -> Iterator[Finding]:
     """Check that a model is installed, if one is wanted."""
     choice = config.load(instance.paths, instance.environ).model
+    usual = [model.name for model in catalogue.USUAL] if choice == "auto" else []
     manifest = catalogue.installed(instance.paths.models, choice)
     if manifest:
-        yield Finding(
-            "model",
-            "ok",
-            f"{manifest.name} is installed in {catalogue.folder_of(instance.paths.models, manifest.name)}",
-        )
+        there = [name for name in usual if catalogue.installed(instance.paths.models, name)]
+        names = list(dict.fromkeys([manifest.name, *there]))
+        are = "is" if len(names) == 1 else "are"
+        yield Finding("model", "ok", f"{' and '.join(names)} {are} installed in {instance.paths.models}")
+        if catalogue.E5_SMALL.name in {*usual} - {*there}:
+            yield Finding(
+                "model",
+                "warn",
+                f"{catalogue.E5_SMALL.name} is not installed: in other languages than English little is found"
+                " by meaning",
+                "run `omegad model install`",
+            )
     elif choice == "none":
         yield Finding(
             "model",

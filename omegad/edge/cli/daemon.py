@@ -33,6 +33,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
 SPAN_S_MAX = 3_660 * 86_400
 PART_SHOWN_BYTES = 64 * 1024
+MORE_THAN_ONE = 1.5  # what is rounded to two
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 BEGINNING = """
 To begin with:
@@ -124,7 +125,7 @@ def _growth(arguments: Namespace, answer: Answer) -> None:
         write_json(answer)
         return
     days = max(min(answer["logged_days"], answer["days"]), 1.0)
-    print(f"the log within {days:.0f} days")
+    print(f"the log within {f'{days:.0f} days' if days >= MORE_THAN_ONE else 'a day'}")
     rows = [
         (
             one["tag"],
@@ -142,6 +143,7 @@ def _growth(arguments: Namespace, answer: Answer) -> None:
     write_table(
         ("FILE", "WHAT", "NAME", "BYTES"),
         [(one["file"], one["kind"], one["name"], size(one["bytes"])) for one in shown],
+        none=f"no table has {size(PART_SHOWN_BYTES)} yet",
     )
 
 
@@ -154,19 +156,24 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
         *([("paused", answer["paused"])] if answer.get("paused") else []),
         ("sealed", f"by the key in {answer['sealed']}" if answer.get("sealed") else "no: files are plain"),
         ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
-        (
-            "embedding",
-            (
-                f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['index_vectors']:,}"
-                " vectors in memory"
-            ),
-        ),
+        ("embedding", _models(embedding)),
         ("upkeep", _upkeep(answer)),
         ("retention", _retention(answer.get("retention"))),
         *([("sharing", _sharing(share))] if (share := answer.get("share")) else []),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]
+
+
+def _models(embedding: Answer) -> str:
+    # A daemon before this one tells of the first alone.
+    there = embedding.get("models") or {embedding["model"]: embedding["state"]}
+    told = "; ".join(
+        f"{name or 'no model'}, {'not loaded yet' if state == 'unloaded' else state}"
+        for name, state in there.items()
+    )
+    many = embedding["index_vectors"]
+    return f"{told}; {many:,} vector{'s' * (many != 1)} in memory"
 
 
 def _sharing(share: Answer) -> str:

@@ -78,7 +78,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json(answer)
     elif answer["abstained"]:
-        print("nothing found")
+        print(_nothing(answer))
     elif arguments.explain:
         write_table(
             ("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"),
@@ -117,6 +117,17 @@ def query(arguments: Namespace, instance: Instance) -> None:
             " alone"
         )
     warn_if_stale(answer)
+
+
+def _nothing(answer: Answer) -> str:
+    """Say that nothing was found; where something was too unlikely, how likely it was, and what to try."""
+    if not answer["confidence"]:
+        return "nothing found"
+    return (
+        f"nothing found: the best answers with a probability of {answer['confidence']:.2f}, too little to be"
+        f" shown, which begins at {answer['floor']:.2f}\n"
+        "  → ask in other words, or have shown whatever has one of them by `--mode keyword`"
+    )
 
 
 def _by(said: Answer, *others: str) -> str:

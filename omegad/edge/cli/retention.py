@@ -57,6 +57,8 @@ def _show(would: Answer, arguments: Namespace) -> None:
         ],
         none="everything is kept for ever, by the settings",
     )
+    if would["aged"] and not _events(would):
+        print("nothing is that old yet, so that nothing goes")
     if _events(would):
         print("What remains is that each happened, when, and how often what was found.")
         print(_given_back("would be", would))

@@ -204,7 +204,7 @@ def status(answer: Answer, _arguments: Namespace) -> None:
                 *(one["person"], one["machine"]),
                 one["origin"] + (", this one before" if one["origin"] in answer["earlier"] else ""),
                 f"{one['received']:,}" + ("" if one["told"] is None else f" of {one['told']:,}"),
-                "has left" if one["has_left"] else moment(one["seen_at"] or "-"),
+                _last_seen(one),
             )
             for one in answer["homes"]
         ),
@@ -236,6 +236,12 @@ def waits(answer: Answer) -> str:
     if not answer["waiting"]:
         return "nothing"
     return f"{quantity(answer['waiting'], 'event')} since {moment(answer['waiting_since'])}"
+
+
+def _last_seen(home: Answer) -> str:
+    if home["has_left"]:
+        return f"retired by {home['retired_by']}" if home.get("retired_by") else "has left"
+    return moment(home["seen_at"] or "-")
 
 
 def _chosen(one: Answer) -> str:

@@ -125,7 +125,7 @@ SHARING = (
             PASSWORD_FILE,
             Option("limit", "how many at most; 10 where left out", "integer"),
             Option("mode", "hybrid, semantic, keyword or phrase, as of `omegad query`"),
-            Option("all", "as many as the limit allows, however unlikely they are", "flag"),
+            Option("all", "as many as the limit allows, however unlikely they are beside the first", "flag"),
             *(Option(name, f"with this {name}") for name in ("project", "entity", "person", "agent")),
             *(Option(name, f"with this {name}, or another given", is_many=True) for name in ("type", "tag")),
             *(Option(name, f"stored {name} this time, like 2026-01-31") for name in ("since", "until")),

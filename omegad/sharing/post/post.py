@@ -43,7 +43,7 @@ WHERE %s::text IS NULL OR name = %s ORDER BY name
 """
 _ORIGINS = f"""
 SELECT origin, person, machine, head, head_chain, {_MICROSECONDS.format("seen_at")},
-    {_MICROSECONDS.format("origin.left_at")}
+    {_MICROSECONDS.format("origin.left_at")}, to_jsonb(origin.*) ->> 'retired_by'
 FROM omegad.origins AS origin JOIN omegad.members USING (team, login) WHERE team = %s ORDER BY origin
 """
 _PUSH = (
@@ -111,7 +111,7 @@ NO_HEAD = Head(0, GENESIS, 0, "")
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """One home's stream at the post, and whose it is. Times are microseconds since 1970."""
+    """One home's stream at the post, whose it is, and who retired it. Times are microseconds since 1970."""
 
     origin: str
     person: str
@@ -120,6 +120,7 @@ class Origin(msgspec.Struct, frozen=True):
     chain: bytes
     seen_at: int
     left_at: int | None
+    retired_by: str | None = None
 
 
 class Standing(msgspec.Struct, frozen=True):

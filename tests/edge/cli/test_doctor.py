@@ -148,5 +148,21 @@ def test_the_model_really_embeds(tmp_path: Path) -> None:
         assert set(states(report).values()) == {"ok"}
         (trial,) = (finding for finding in report["findings"] if finding["part"] == "trial")
         assert "by meaning" in trial["seen"]
+        (model,) = (finding for finding in report["findings"] if finding["part"] == "model")
+        (shown,) = (one for one in omegad("status").stdout.splitlines() if one.startswith("embedding"))
+        there = [one for one in catalogue.ALL if catalogue.installed(omegad.paths.models, one.name)]
+        for used in {one.name for one in there} & {one.name for one in catalogue.USUAL}:
+            assert used in model["seen"]
+            assert used in shown
+        omegad.store("Billing runs on PostgreSQL 16, for its row-level security")
+        for question in (
+            ("query", "who painted the mona lisa"),
+            ("query", "who painted the mona lisa", "--all"),
+        ):
+            asked, said = omegad.json(*question), omegad(*question).stdout
+            assert (asked["abstained"], asked["confidence"] > 0) == (True, True)
+            assert f"a probability of {asked['confidence']:.2f}" in said
+            assert f"begins at {asked['floor']:.2f}" in said
+            assert "--mode keyword" in said
     finally:
         omegad.end()

@@ -114,6 +114,29 @@ def test_nothing_found_is_no_failure(served: Command) -> None:
     assert served("query", "zebra xylophone", "--mode", "keyword").stdout == "nothing found\n"
 
 
+def test_a_person_of_whom_nobody_has_heard_is_refused(served: Command) -> None:
+    for verb in ("query x", "list", "timeline", "memory lessons"):
+        refused = served(*verb.split(), "--person", "Zoe", status=2).stderr
+        assert "nobody is called 'Zoe'" in refused
+        assert "shares with no team" in refused
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("store", ""), "content must not be empty"),
+        (("query", "x", "--limit", "0"), "limit must be at least 1"),
+        (("query", "x", "--limit", "101"), "limit must be at most 100"),
+        (("store", "x", "--project", "p" * 300), "project must have at most 256 characters"),
+        (("store", "x", *("--tag", "t") * 99), "tags must have at most 32 entries"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_words(typed: tuple[str, ...], said: str, served: Command) -> None:
+    refused = served(*typed, status=2).stderr
+    assert said in refused
+    assert "$." not in refused
+
+
 def test_scores_are_explained_when_asked(served: Command) -> None:
     served.store("The walrus sleeps on the ice")
     table = served("query", "walrus", "--explain").stdout.splitlines()
@@ -152,7 +175,7 @@ def test_what_is_stored_cannot_command_the_terminal(served: Command) -> None:
         (("get", "mem-0"), "there is no memory mem-0", "hint: check the id"),
         (("delete", "mem-0"), "there is no memory mem-0", "hint: check the id"),
         (("store", "x", "--type", "decison"), "unknown event_type 'decison'", "did you mean 'decision'"),
-        (("query", "x", "--limit", "101"), "$.limit", "hint: "),
+        (("query", "x", "--limit", "101"), "limit must be at most 100", "hint: "),
         (("list", "--since", "yesterday"), "since is not a time: 'yesterday'", "2026-01-31"),
     ],
 )
@@ -304,7 +327,7 @@ def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
         (("similar", "mem-0"), "there is no memory mem-0"),
         (("traverse", "mem-0"), "there is no memory mem-0"),
         (("edit", "mem-0", "x"), "there is no memory mem-0"),
-        (("traverse", "mem-0", "--max-hops", "6"), "$.max_hops"),
+        (("traverse", "mem-0", "--max-hops", "6"), "max_hops must be at most 5"),
         (("receipts",), "whose receipts?"),
     ],
 )

@@ -42,6 +42,10 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
     assert omegad.run("verify").returncode == 0
 
 
+def test_it_is_said_that_nothing_is_old_enough_to_go(served: Command) -> None:
+    assert "nothing is that old yet, so that nothing goes" in served("retention").stdout
+
+
 def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
     omegad.run("store", "the mill is by the river")
     omegad.run("query", "where is the mill?")
@@ -49,10 +53,12 @@ def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
     while "memory.queried@1" not in (shown := omegad.run("status", "--growth").stdout):
         assert time.monotonic() < deadline
     assert "memory.stored@2" in shown
+    assert "the log within a day\n" in shown
     grown = json.loads(omegad.run("status", "--growth", "--json").stdout)
     assert {one["file"] for one in grown["parts"]} == {"log", "views", "embeddings"}
     names = {one["name"]: one["bytes"] for one in grown["parts"]}
     assert names["payloads"]
+    assert names["write-ahead log"]
     assert names["retrievals_by_memory"]
     # The daemon's connections hold the log, so that no other process removes what was not copied into it yet
     with (omegad.home / "log.db").open("r+b") as file, pytest.raises(BlockingIOError):

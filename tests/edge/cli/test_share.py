@@ -481,7 +481,7 @@ def test_a_home_that_is_gone_is_retired_and_told_so_when_it_comes_back(team: Tea
     again = ben("share", "join", invitation["url"], "--team", TEAM, stdin=password, status=1)
     assert "Ann retired this home on 20" in again.stderr
     assert "is retired already: by Ann, on 20" in ann("share", "retire", "Ben's laptop", status=1).stderr
-    waited_for(lambda: "has left" in ann("share", "status").stdout)
+    waited_for(lambda: "retired by Ann" in ann("share", "status").stdout)
     assert "still sees this home" not in ben("share", "leave").stderr
 
 

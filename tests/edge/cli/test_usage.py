@@ -74,6 +74,25 @@ def test_wrong_usage_is_told_apart(wrong: tuple[str, ...], omegad: Command) -> N
     assert not omegad.home.exists()
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("qery x", "there is no `omegad qery`; did you mean `omegad query`?"),
+        ("memory lesons", "there is no `omegad memory lesons`; did you mean `omegad memory lessons`?"),
+        ("lessons", "did you mean `omegad memory lessons`?"),
+        ("remember x", "did you mean `omegad store`?"),
+        ("serach x", "did you mean `omegad query`?"),
+        ("query x --projct shop", "`omegad query` has no --projct; did you mean --project?"),
+        ("memory", "`omegad memory --help` lists it"),
+        ("zzzqqq", "there is no `omegad zzzqqq`\n"),
+    ],
+)
+def test_what_is_mistyped_is_told_what_may_be_meant(typed: str, said: str, omegad: Command) -> None:
+    refused = omegad(*typed.split(), status=2)
+    assert said in refused.stderr
+    assert "choose from" not in refused.stderr
+
+
 def test_standard_input_that_is_not_text_is_wrong_usage(omegad: Command) -> None:
     assert "not UTF-8" in omegad("store", "-", stdin=b"\xff", status=2).stderr
 

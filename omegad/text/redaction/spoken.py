@@ -1,0 +1,200 @@
+"""Passwords and PINs as people tell them to each other, whatever the language: "mot de passe : …", "密码是…",
+"**Password:** …", "the PIN is …".
+
+What stands behind the word has to look chosen, with a digit or a sign among its letters: a word alone cannot
+be told from the rest of a sentence.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from itertools import chain
+
+import msgspec
+
+from omegad.text.redaction import values
+
+VALUE_MIN = 5
+TOLD_MIN = 6  # of one that is far from its word
+DIGITS_MIN = 4  # of one of digits alone
+BEFORE_CHARACTERS = 24
+AFTER_CHARACTERS = 24
+
+Span = tuple[int, int]
+
+
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+    """What `spoken.toml` holds."""
+
+    ascii: tuple[str, ...]
+    pins: frozenset[str]
+    is_: tuple[str, ...]
+    glued: str
+    others: dict[str, tuple[str, ...]]
+
+
+WORDS = msgspec.toml.decode(
+    resources.files("omegad.text.redaction").joinpath("spoken.toml").read_bytes(), type=_Words
+)
+STEMS = sorted(dict.fromkeys([*WORDS.ascii, *chain(*WORDS.others.values())]), key=len, reverse=True)
+PIN_DIGITS = {"pin": (4, 8), "cvv": (3, 4), "cvc": (3, 4), "cvv2": (3, 4), "cvc2": (3, 4)}
+CODE_DIGITS = (4, 5)  # six behind "pin code" are a place in India
+_SHORT = 7  # characters of a word that longer words end with
+
+_CLOSED = "\"'`*_ )"
+
+
+def _signed(sign: str) -> re.Pattern[str]:
+    """Return a pattern for a sign behind a word's last letters, or behind such and what closes the word.
+
+    To look for each of the words takes ten times as long.
+    """
+    shorts = [word for word in WORDS.ascii if len(word) == len("pin")]
+    longs = [word for word in STEMS if word[-1].isascii() and word not in shorts]
+    ends = (
+        r"[^\x00-\x7f]",
+        f"(?:{'|'.join(dict.fromkeys(word[-4:] for word in longs))})",
+        rf"\b(?:{'|'.join(shorts)})",
+    )
+    behind, closed, bold = (
+        "|".join(f"(?<={end}{between}{sign})" for end in ends) for between in ("", ".", r"\*\*")
+    )
+    last = "".join({word[-1] for word in (*longs, *shorts)})
+    return re.compile(
+        rf"{sign}(?:(?<=[{last}]{sign})(?:{behind})|(?<=[^\x00-\x7f]{sign})"
+        rf"|(?<=[{_CLOSED}]{sign})(?:{closed}|{bold}))"
+    )
+
+
+_AT_COLON, _AT_EQUALS = map(_signed, ":=")
+
+_TAIL = (
+    r"(?P<of>(?: [^\W\d_][\w'\u2019-]{0,20}){1,5}| \([^()\n]{1,40}\)|\uff08[^\uff08\uff09\n]{1,40}\uff09)??"
+    r"(?P<mark>[\"'`*_\])]{0,3}(?:</\w{1,8}>)?)[ \t]{0,3}"
+    r"(?:(?P<sign>:|=|->|=>|\u2192|\u2014|\u2013|\|)"
+    rf"|(?P<said>(?:{'|'.join(map(re.escape, WORDS.is_))})(?=[\s:])"
+    rf"|[{WORDS.glued}]):?|(?=\s\S{{0,40}}\d))"
+    r"(?P<closed>(?:\*\*|__|</\w{1,8}>)?)"
+    r"(?P<space>(?:\s|\\n){0,12})(?P<opened>(?:```\w{0,12}\s{1,4}|<\w{1,8}>)?[\"'`*_]{0,3}(?:&quot;)?)"
+    # Up to the signs, and the letters, with which a sentence in Chinese, Japanese or Korean goes on.
+    r"(?P<value>(?:(?!&(?:quot;|[\w.-]{1,32}=))[^\s\"'`<>|,;\\\u060c\u3001-\u3003\u3008-\u301f\u3040-\u30ff\u3400-\u9fff"
+    r"\uac00-\ud7af\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]){3,128})"
+)
+NAMED = re.compile(rf"(?P<stem>{'|'.join(map(re.escape, STEMS))}){_TAIL}")
+WITH_PASS = re.compile(
+    r"(?P<stem>pass(?:wor[dt]|wd|phrase|code|ord|e(?:(?<=mot.de.passe)|(?<=motdepasse)|(?<=palavra.passe))))"
+    + _TAIL
+)
+_CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
+_STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
+_ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d+[.:]\d+.*")
+
+
+def may_tell(folded: str) -> bool:
+    """Say whether *folded*, a text in lower case, may tell a password or a PIN."""
+    if (
+        (":" in folded and _AT_COLON.search(folded) is not None)
+        or ("=" in folded and _AT_EQUALS.search(folded) is not None)
+        or "pin is " in folded
+    ):
+        return True
+    # Without a sign behind it a word is followed by one that says that it is, or by what it is.
+    return not folded.isascii() and (
+        "ñ" in folded
+        or "是" in folded
+        or "は" in folded
+        or "为" in folded
+        or "는" in folded
+        or "ậ" in folded
+        or "ł" in folded
+        or "ş" in folded
+        or "ा" in folded
+        or ("م" in folded and "كلمة" in folded)
+        or "парол" in folded
+    )
+
+
+def passwords(text: str, folded: str) -> list[Span]:
+    """Return where passwords and PINs stand that a word tells; *folded* is *text* in lower case, with the
+    spaces, colons and digits of ASCII.
+    """
+    spans: list[Span] = []
+    for at in _places(folded):
+        if (
+            (not spans or at >= spans[-1][1])
+            and (match := NAMED.match(folded, at))
+            and (span := told(text, match))
+        ):
+            spans.append(span)
+    return spans
+
+
+def _places(folded: str) -> list[int]:
+    """Return where the words stand, in order, that may tell something."""
+    places: set[int] = set()
+    for signed in (_AT_COLON, _AT_EQUALS):
+        for match in signed.finditer(folded):
+            first = max(0, match.start() - BEFORE_CHARACTERS)
+            before = folded[first : match.start()].rstrip(_CLOSED)
+            if before.endswith(WORDS.ascii):
+                word = next(word for word in WORDS.ascii if before.endswith(word))
+                places.add(first + len(before) - len(word))
+    places.update(_positions(folded, "pin is "))
+    if not folded.isascii():
+        for letter, words in WORDS.others.items():
+            if letter in folded:
+                places.update(at for word in words if word in folded for at in _positions(folded, word))
+    return sorted(places) if len(places) > 1 else list(places)
+
+
+def _positions(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def told(text: str, match: re.Match[str]) -> Span | None:
+    """Return where the value is that a match of `NAMED` or `WITH_PASS` tells, None where it tells none."""
+    first, last = match.span("value")
+    value, stem, at = text[first:last].rstrip(".:)]}>*_"), match["stem"], match.start()
+    last = first + len(value)
+    before, after = text[max(0, at - 1) : at], text[last : last + AFTER_CHARACTERS]
+    is_broken = "\n" in match["space"] or "\\n" in match["space"]
+    is_led = match["sign"] is not None or match["said"] is not None
+    is_near = is_led and not is_broken and not match["of"]
+    if (
+        (not is_led and (match["of"] or is_broken or match.re is WITH_PASS))
+        or (is_broken and (match["of"] or not _ENDED.match(after)))
+        or (before.isalnum() and match.re is NAMED and stem.isascii() and len(stem) < _SHORT)
+        or before == "1"  # 1Password
+        or (match["sign"] == "|" and text[:at].rstrip(" *`_")[-1:] != "|")
+        or value[:1] in {"-", "/", "("}
+        or values.is_stand_in(value)
+        or values.is_word(value)
+    ):
+        return None
+    if value.isdecimal():
+        is_secret = (is_near or (is_led and is_broken)) and _is_number(match, value, after)
+    else:
+        is_secret = stem not in WORDS.pins and _is_password(match, value, after, is_near=is_near)
+    return (first, last) if is_secret else None
+
+
+def _is_number(match: re.Match[str], value: str, after: str) -> bool:
+    if match["stem"] in WORDS.pins:
+        low, high = PIN_DIGITS.get(match["stem"], CODE_DIGITS)
+        return low <= len(value) <= high
+    is_signed = match.re is NAMED and match["sign"] is not None
+    return is_signed and len(value) >= DIGITS_MIN and _ENDED.match(after) is not None
+
+
+def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool) -> bool:
+    if values.is_prose(value) or values.is_code(value, after) or _DATE.fullmatch(value):
+        return False
+    # What is English and plain has been judged as an assignment, and "clave" is a key, too.
+    is_judged = match.re is WITH_PASS and match["stem"] != "passe" and not (match["closed"] or match["mark"])
+    if is_near and match["sign"] in {":", "="} and not is_judged and match["stem"] != "clave":
+        return len(value) >= VALUE_MIN and _CHOSEN.match(value.rstrip("!?")) is not None
+    return len(value) >= TOLD_MIN and _STRONG.match(value) is not None and not values.has_word(value)

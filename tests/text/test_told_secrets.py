@@ -1,0 +1,120 @@
+"""Passwords, PINs and numbers of cards as people write them to each other, in any language."""
+
+# ruff: noqa: RUF001  letters that look like others are what it is about
+
+import re
+
+import pytest
+
+from omegad.text.redaction import cards, redact, redact_name, secrets, spoken
+from tests.text.test_secrets import PARSER, repeats
+
+# The secret stands between ⟨ and ⟩; ~ is a line's end.
+TOLD = """
+Kennwort: ⟨Sommer2023⟩¦Zugangscode = ⟨a8s7d6f5⟩¦Passwort für den Server: ⟨Xk29!abz⟩
+Das Passwort ist ⟨hunter2geheim⟩¦PASSWORT=⟨hunter2x⟩¦<b>Passwort:</b> ⟨hunter2x⟩
+mot de passe: ⟨hunter2geheim⟩¦Mot de passe : ⟨Azerty123!⟩¦le mot de passe est ⟨Soleil2024⟩
+mdp: ⟨toto1234⟩¦MOT_DE_PASSE=⟨hunter2x⟩¦motDePasse: '⟨hunter2x⟩'¦mot de passe:~⟨Soleil2024⟩
+contraseña: ⟨Perro123⟩¦Contraseña = ⟨gato_2020⟩¦la contraseña es ⟨Madrid2024!⟩¦contrasena: ⟨secreto99⟩
+contraseña de la base de datos: ⟨pg_S3creta⟩¦"contraseña": "⟨Abc12345⟩"¦clave: ⟨M1clave2020⟩
+la password è ⟨Roma2024!⟩¦parola d'ordine: ⟨Venezia88⟩¦Password del database: ⟨Gatto2024!⟩
+senha: ⟨Brasil2014⟩¦palavra-passe: ⟨Lisboa1755⟩¦DB_SENHA=⟨cafe1234⟩¦{"senha":"⟨Brasil2014⟩"}
+senha:~  ⟨Brasil2014⟩¦wachtwoord: ⟨Fiets2023⟩¦wachtwoord = ⟨tulp99!⟩¦**Wachtwoord:** ⟨Fiets2023⟩
+hasło: ⟨Zima2024!⟩¦haslo: ⟨kotek12⟩¦hasło to ⟨Warszawa44⟩¦heslo: ⟨Praha1989⟩¦lozinka: ⟨Zagreb91⟩
+пароль: ⟨qwerty123⟩¦Пароль — ⟨Moskva2024⟩¦пароль: ⟨медведь77⟩¦Пароль: ⟨123456⟩
+логин admin пароль ⟨Zx81spectrum⟩¦пароль до сервера: ⟨Kyiv2024!⟩¦парола: ⟨Sofia1989⟩
+şifre: ⟨Ankara06!⟩¦sifre: ⟨galata1905⟩¦şifrem ⟨Istanbul34x⟩¦Parola: ⟨Boza2024⟩¦parolă: ⟨Cluj2024⟩
+密码：⟨abc12345⟩¦密码是⟨Hunter2024⟩¦密碼: ⟨qwe123456⟩¦数据库密码为 ⟨root@2024⟩¦口令: ⟨Xa88#kk⟩
+密码：⟨abc12345⟩，请保存¦密码：⟨１２３４５６⟩¦密码（数据库）：⟨abc12345⟩
+パスワード：⟨sakura2024⟩¦パスワードは ⟨hunter2x⟩ です¦パスワードは⟨sakura2024⟩です¦パスワード: ⟨Tokyo#2020⟩
+비밀번호: ⟨seoul2024!⟩¦비밀번호는 ⟨hunter2x⟩ 입니다¦암호 = ⟨busan99!⟩¦비번: ⟨1q2w3e4r⟩
+كلمة المرور: ⟨Cairo2024⟩¦كلمة السر هي ⟨Nile2024x⟩¦رمز عبور: ⟨Tehran98x⟩¦סיסמה: ⟨Haifa2024⟩
+पासवर्ड: ⟨Delhi2024⟩¦पासवर्ड ⟨Delhi2024⟩ है¦পাসওয়ার্ড: ⟨Dhaka1971⟩¦รหัสผ่าน: ⟨Bangkok99⟩
+mật khẩu: ⟨Hanoi2024⟩¦mật khẩu là ⟨Saigon75x⟩¦mat khau: ⟨pho12345⟩¦kata sandi: ⟨Jakarta45⟩
+κωδικός: ⟨Athina2004⟩¦jelszó: ⟨Budapest56⟩¦lösenord: ⟨Abba1974⟩¦salasana: ⟨Sauna100⟩
+adgangskode: ⟨Lego1932⟩¦passord: ⟨Oslo1952x⟩
+PIN: ⟨4821⟩¦code PIN : ⟨7391⟩¦pincode: ⟨5512⟩¦пин-код: ⟨4821⟩¦暗証番号：⟨4821⟩¦the pin is ⟨4821⟩
+"pin": "⟨7482⟩"¦cvv: ⟨737⟩¦CVC = ⟨1234⟩
+**Password:** ⟨hunter2x⟩¦**Password**: `⟨hunter2x⟩`¦| Password | ⟨hunter2x⟩ |¦Password -> ⟨hunter2x⟩
+Password:~⟨hunter2x9⟩¦Password:~~```~⟨hunter2x9⟩~```¦The password is:~  ⟨hunter2x9⟩¦password：⟨hunter2x⟩
+password for the db: ⟨Xk29!abz⟩¦password → ⟨hunter2x⟩¦password: &quot;⟨hunter2x⟩&quot;
+"""
+CARDS = """
+card ⟨4111 1111 1111 1111⟩¦⟨4111-1111-1111-1111⟩¦Visa: ⟨4111111111111111⟩, exp 12/27¦⟨4111.1111.1111.1111⟩
+MC ⟨5500 0000 0000 0004⟩¦⟨3782 822463 10005⟩¦⟨378282246310005⟩¦{"number": "⟨4242424242424242⟩"}
+⟨6011 1111 1111 1117⟩¦⟨3530 1113 3330 0000⟩¦⟨2223 0031 2200 3222⟩¦⟨3056 930902 5904⟩¦⟨6222024450423214⟩
+⟨4111 1111 1111 1111⟩ 12/27 123¦number=⟨4111111111111111⟩&x=1¦Karte~⟨4111 1111 1111 1111⟩~
+⟨４１１１ １１１１ １１１１ １１１１⟩¦⟨4111\u00a01111\u00a01111\u00a01111⟩¦⟨4111\u202f1111\u202f1111\u202f1111⟩
+"""
+LOOK_ALIKES = """
+Mot de passe oublié ?¦Contraseña: obligatoria¦Contraseña: ¡Requerida!¦senha = gerar_senha1()¦$senha = $_POST['s1']
+密码不能为空¦密码长度为8到20位¦パスワードは8文字以上¦비밀번호는 8자 이상¦пароль должен быть не короче 8 символов
+हर पासवर्ड 8 अक्षरों का है¦palabra clave: python3-mode¦clave primaria: user_id2¦?clave=a&page=2
+msgstr "Mot de passe : "¦Wachtwoord: {{wachtwoord}}¦hydra usuario=^USER^&contraseña=^PASS^
+I use the password manager 1Password¦set up 1Password: 2FA comes next¦(password) => /[0-9]/.test(password)
+password (see RFC 2617): sha256¦databasePassword: {{ .Values.password | b64enc | quote }}
+gpio pin: 13¦led_pin = 12¦pin: 123456789¦pincode: 560001¦opinion: 1234¦pin the version 4821
+keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
+4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"
+0.4111111111111111¦a4111111111111111¦#4111111111111111¦/4111111111111111¦4111 1111 1111 1111 1111¦+4111111111111111
+Q 4111 1111 1111 1111¦12 4111 1111 1111 1111 5¦"x": 4447.066710062815¦2592000000000000¦+49 30 4111 1111
+4111111111111111-1111¦550e8400-4111-1111-1111-111111111111
+"""
+MARK = re.compile(r"\[REDACTED:(\w+)\]")
+
+
+def examples(text: str) -> list[str]:
+    return [one.replace("~", "\n") for line in text.strip().splitlines() for one in line.split("¦")]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        *((text, "assigned_secret") for text in examples(TOLD)),
+        *((text, "payment_card") for text in examples(CARDS)),
+    ],
+)
+def test_what_people_tell_each_other_is_taken_out_and_nothing_around_it(text: str, kind: str) -> None:
+    before, secret, after = re.split("[⟨⟩]", text)
+    for start, end in [("", ""), ("# Zugang\n\n", "\n\nThen restart the service."), ("« ", " »")]:
+        whole = f"{start}{before}{secret}{after}{end}"
+        assert redact(whole) == (f"{start}{before}[REDACTED:{kind}]{after}{end}", (kind,))
+
+
+@pytest.mark.parametrize("text", examples(LOOK_ALIKES))
+def test_what_only_looks_like_it_stays(text: str) -> None:
+    for whole in (text, f"see `{text}`, 然后", f"# Notes\n\n{text}\n\nThe rest follows."):
+        assert redact(whole) == (whole, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pass\u200bword: hunter2x",
+        "password: \u200bhunter2x",
+        "se\u200dnha: hun\u2060ter2x",
+        "4111 1111\u200b 1111 1111",
+    ],
+)
+def test_what_no_reader_sees_hides_no_secret(text: str) -> None:
+    assert re.search(r"unter2x|er2x|1111 ", redact(text)[0]) is None
+    for plain in ("👩\u200d💻 wrote a test", "نمی\u200cخواهم"):
+        assert redact(plain) == (plain, ())
+        assert redact(f"{plain}, {text}")[0].startswith(plain)
+
+
+def test_a_name_of_digits_stays() -> None:
+    assert redact_name("4111111111111111") == "4111111111111111"
+
+
+@pytest.mark.parametrize("pattern", [spoken.NAMED, *cards.NUMBERS])
+def test_their_patterns_cost_a_bounded_number_of_steps(pattern: re.Pattern[str]) -> None:
+    assert all(times <= 4000 for times, _ in repeats(PARSER.parse(pattern.pattern)))
+
+
+def test_no_word_is_passed_over() -> None:
+    """What a text is first searched for stands in every one of the words."""
+    for word in spoken.STEMS:
+        value = "4821" if word in spoken.WORDS.pins else "hunter2x"
+        for sign in (": ", " = ", "**: ", '": "', "：", ":\n"):
+            assert value not in secrets._redact(f"x {word}{sign}{value}\n")[0], (word, sign)
