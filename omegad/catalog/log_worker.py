@@ -42,7 +42,7 @@ def main(embeddings: str, work: str) -> None:
     telemetry.configure("warning")
     sealing.receive(sys.stdin.fileno())
     threading.Thread(target=_end_with_daemon, daemon=True).start()
-    gc.disable()  # of nothing that a batch makes are there cycles, and looking for some takes a tenth
+    gc.disable()  # in what a batch makes there are no cycles, and looking for them takes time
     wanted = read(work)
     if not isinstance(wanted, PastOrder):  # for which somebody waits
         with suppress(OSError):  # a service may not be allowed to
