@@ -72,10 +72,10 @@ CREATE INDEX agent_sessions_open ON agent_sessions (last_us) WHERE ended_at IS N
 CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM conversations ORDER BY id")
 
 _SEEN = """
-INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us, tool_calls)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL,
-  end_reason = NULL
+  end_reason = NULL, tool_calls = tool_calls + ?7
 """
 _STARTED = (
     "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
@@ -85,7 +85,6 @@ _COUNTED: dict[type[Event], LiteralString] = {
     PromptSubmitted: "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?",
     TurnEnded: "UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?",
     SessionCompacted: "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?",
-    ToolCalled: "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?",
 }
 _SPEAKERS: dict[type[Event], str] = {
     PromptSubmitted: "user",
@@ -99,6 +98,8 @@ UNSAID = "unknown"
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     match recorded.event:
+        case ToolCalled() if session_id:  # first, as most are
+            yield _seen(recorded, recorded.client or UNSAID, tool_calls=1)
         case SessionStarted() as started:
             yield _seen(recorded, started.host)
             yield Statement(
@@ -118,9 +119,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SessionCompacted(host=host):
             yield _seen(recorded, host)
             yield Statement(_COUNTED[SessionCompacted], (session_id,))
-        case ToolCalled() if session_id:
-            yield _seen(recorded, recorded.client or UNSAID)
-            yield Statement(_COUNTED[ToolCalled], (session_id,))
         case SessionEnded(reason=reason):
             yield Statement(
                 "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
@@ -134,7 +132,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from set_right(mended, "agent_sessions", "last_us")
 
 
-def _seen(recorded: RecordedEvent, host: str) -> Statement:
+def _seen(recorded: RecordedEvent, host: str, *, tool_calls: int = 0) -> Statement:
     values = (
         recorded.session_id or "",
         host,
@@ -142,6 +140,7 @@ def _seen(recorded: RecordedEvent, host: str) -> Statement:
         recorded.position,
         rfc3339(recorded.occurred_at),
         recorded.recorded_at,
+        tool_calls,
     )
     return Statement(_SEEN, values)
 

@@ -133,6 +133,13 @@ WHERE session_id = ?2 AND (seen_us <= ?1 - ?3 OR ended_at IS NOT NULL)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    if isinstance(recorded.event, ToolCalled):  # as most are
+        yield Statement(_HEARD, (recorded.occurred_at, recorded.session_id or "", SEEN_EVERY_US))
+    else:
+        yield from _told(recorded)
+
+
+def _told(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id, at = recorded.session_id or "", rfc3339(recorded.occurred_at)
     match recorded.event:
         case FilesClaimed() as claimed:
@@ -194,8 +201,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _seen(recorded, host)
         case ClockMended() as mended:
             yield from set_right(mended, "coord_sessions", "seen_us")
-        case _:
-            yield Statement(_HEARD, (recorded.occurred_at, session_id, SEEN_EVERY_US))
 
 
 def _seen(recorded: RecordedEvent, host: str | None = None, folder: str | None = None) -> Statement:

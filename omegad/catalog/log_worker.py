@@ -5,6 +5,7 @@ Takes its turn after everyone who is asked something, unless that is a moment of
 daemon, whatever it is at.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -41,6 +42,7 @@ def main(embeddings: str, work: str) -> None:
     telemetry.configure("warning")
     sealing.receive(sys.stdin.fileno())
     threading.Thread(target=_end_with_daemon, daemon=True).start()
+    gc.disable()  # in what a batch makes there are no cycles, and looking for them takes time
     wanted = read(work)
     if not isinstance(wanted, PastOrder):  # for which somebody waits
         with suppress(OSError):  # a service may not be allowed to

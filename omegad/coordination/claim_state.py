@@ -17,7 +17,7 @@ from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right, to_json
-from omegad.session.events import DeliveriesExpired, SessionEnded
+from omegad.session.events import DeliveriesExpired, SessionEnded, ToolCalled
 from projections import coord_claims
 
 NAME = "claims"
@@ -106,6 +106,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     since = (session_id, recorded.position, recorded.occurred_at)
     match recorded.event:
+        case ToolCalled():  # first, as most are
+            yield _sign_of_life(recorded)
         case FilesClaimed() as claimed:
             yield Statement(
                 _FILES, (claimed.repository, claimed.worktree, *since, claimed.intent, to_json(claimed.paths))
@@ -132,8 +134,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from set_right(mended, "state_file_claims", "since_us")
             yield from set_right(mended, "state_branch_claims", "since_us")
             yield from set_right(mended, "state_claim_holders", "seen_us")
-        case _:  # a sign of life
-            yield Statement(_SEEN, (recorded.occurred_at, session_id, coord_claims.SEEN_EVERY_US))
+        case _:
+            yield _sign_of_life(recorded)
+
+
+def _sign_of_life(recorded: RecordedEvent) -> Statement:
+    values = recorded.occurred_at, recorded.session_id or "", coord_claims.SEEN_EVERY_US
+    return Statement(_SEEN, values)
 
 
 def _contested(recorded: RecordedEvent, met: ClaimsContested) -> Iterator[Statement]:

@@ -5,13 +5,18 @@ noted as shown, in one transaction. Whoever drives it says where events come fro
 take at once, and where rows go; what writes on another thread than it reads on takes the steps itself.
 """
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
 
 from omegad.log.checkpoint import Checkpoint
-from omegad.log.event import Position, RecordedEvent, Unknown
+from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
 from omegad.log.projection import Embedding, Projection, Value
 from omegad.runtime.errors import OmegadError
 from omegad.runtime.precedence import bulk_gives_way
@@ -42,6 +47,31 @@ Source = Callable[[Part], Sequence[RecordedEvent]]
 nothing means that no more is to be shown.
 """
 
+_position = attrgetter("position")
+
+
+class Batch:
+    """Events in their order, sorted by kind once for all projections."""
+
+    def __init__(self, events: Sequence[RecordedEvent]) -> None:
+        """Take the events, at least one."""
+        self.events, self.last = events, events[-1]
+        self._of_kind: dict[type[Event | Unknown | Erased], list[RecordedEvent]] = defaultdict(list)
+        for recorded in events:
+            self._of_kind[type(recorded.event)].append(recorded)
+
+    def after(self, position: Position) -> "Batch | None":
+        """Return what comes after a position, None where nothing does."""
+        if position < self.events[0].position:
+            return self
+        events = self.events[bisect_right(self.events, position, key=_position) :]
+        return Batch(events) if events else None
+
+    def of(self, kinds: AbstractSet[type[Event | Unknown | Erased]]) -> Sequence[RecordedEvent]:
+        """Return the events of some kinds, in their order."""
+        found = [events for kind, events in self._of_kind.items() if kind in kinds]
+        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found), key=_position)
+
 
 class Fold:
     """Projections whose rows are in one database, and how far each of them has come: its mark, by name, which
@@ -51,6 +81,9 @@ class Fold:
     def __init__(self, projections: Sequence[Projection], marks: dict[str, Checkpoint]) -> None:
         self.projections = {projection.NAME: projection for projection in projections}
         self.marks = marks
+        self._kinds: dict[str, frozenset[type[Event | Unknown | Erased]]] = {
+            one.NAME: frozenset({*one.EVENTS, Unknown}) for one in projections
+        }
 
     def note(self, connection: Connection, reached: Collection[Checkpoint]) -> None:
         """Write how far projections have come, in the transaction of their rows."""
@@ -107,45 +140,44 @@ class Fold:
         One that fails is rolled back to the event before and says so in its checkpoint; the others go on.
         Raises storage errors, and then nothing has changed.
         """
+        if not batch:
+            return {}
+        events = Batch(batch)
         try:
-            return self._show(connection, batch, names, self._advance)
+            return self._show(connection, events, names, self._advance)
         except OmegadError:
             raise
         # Whatever a projection raises is its own failure, found again and named in the second attempt
         except Exception:  # noqa: BLE001
-            return self._show(connection, batch, names, self._advance_to_failure)
+            return self._show(connection, events, names, self._advance_to_failure)
 
     def _show(
         self,
         connection: Connection,
-        batch: Sequence[RecordedEvent],
+        batch: Batch,
         names: Collection[str],
-        advance: Callable[[Connection, Checkpoint, Sequence[RecordedEvent]], Checkpoint],
+        advance: Callable[[Connection, Checkpoint, Batch], Checkpoint],
     ) -> dict[str, Checkpoint]:
         reached: dict[str, Checkpoint] = {}
         with translated(), writing(connection):
             for name in names:
                 before = self.marks[name]
-                if events := [recorded for recorded in batch if recorded.position > before.position]:
-                    reached[name] = advance(connection, before, events)
+                if left := batch.after(before.position):
+                    reached[name] = advance(connection, before, left)
             self.note(connection, reached.values())
         return reached
 
-    def _advance(
-        self, connection: Connection, before: Checkpoint, events: Sequence[RecordedEvent]
-    ) -> Checkpoint:
+    def _advance(self, connection: Connection, before: Checkpoint, batch: Batch) -> Checkpoint:
         """Show all events, or raise; SQLite does without the pages that a savepoint would keep."""
-        self._run(connection, self.projections[before.name], events)
-        return msgspec.structs.replace(before, position=events[-1].position, chain=events[-1].chain)
+        self._run(connection, self.projections[before.name], batch.of(self._kinds[before.name]))
+        return msgspec.structs.replace(before, position=batch.last.position, chain=batch.last.chain)
 
-    def _advance_to_failure(
-        self, connection: Connection, before: Checkpoint, events: Sequence[RecordedEvent]
-    ) -> Checkpoint:
+    def _advance_to_failure(self, connection: Connection, before: Checkpoint, batch: Batch) -> Checkpoint:
         """Show events one by one, up to the one that the projection fails on, if it does."""
-        for recorded in events:
+        for recorded in batch.events:
             try:
                 with savepoint(connection), translated():
-                    before = self._advance(connection, before, [recorded])
+                    before = self._advance(connection, before, Batch([recorded]))
             except OmegadError:
                 raise
             except Exception as error:  # noqa: BLE001
@@ -159,10 +191,7 @@ class Fold:
     def _run(self, connection: Connection, projection: Projection, events: Sequence[RecordedEvent]) -> None:
         """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
         run, rows, needs_binding = "", list[Sequence[Value]](), False
-        kinds = {*projection.EVENTS, Unknown}
         for number, recorded in enumerate(events):
-            if type(recorded.event) not in kinds:
-                continue
             bulk_gives_way(number)
             if isinstance(recorded.event, Unknown):
                 self.check_unknown(projection, recorded, recorded.event)

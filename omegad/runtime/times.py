@@ -1,7 +1,7 @@
 """Moments as people and programs write them; everywhere else a moment is microseconds since 1970, UTC."""
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -18,16 +18,21 @@ FIRST_US = (datetime(FIRST_YEAR, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
 
 def rfc3339(time_us: int) -> str:
     """Write microseconds since 1970 as an RFC 3339 UTC string."""
-    minute, us = divmod(time_us, 60_000_000)
-    return f"{_minute(minute)}:{us / 1_000_000:09.6f}Z"
+    minutes, us = divmod(time_us, 60_000_000)
+    days, minute = divmod(minutes, 1_440)
+    return f"{_date(days)}T{_time(minute)}:{us / 1_000_000:09.6f}Z"
 
 
 @lru_cache(maxsize=64)
-def _minute(minute: int) -> str:
-    """Write a minute, counted from 1970; moments that are written one after the other share most of
-    theirs.
-    """
-    return (EPOCH + timedelta(minutes=minute)).isoformat()[:16]
+def _date(days: int) -> str:
+    """Write a day, counted from 1970; moments that are written one after the other share most of theirs."""
+    return (EPOCH + timedelta(days=days)).isoformat()[:10]
+
+
+@cache
+def _time(minute: int) -> str:
+    """Write a minute of a day."""
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def day(time_us: int) -> str:

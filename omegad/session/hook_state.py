@@ -105,6 +105,7 @@ _OPEN = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
   SET is_open = 1, project = coalesce(excluded.project, project)
 """
+_REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ? AND is_open = 0"
 _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
@@ -119,6 +120,10 @@ _EXPIRED = (
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     match recorded.event:
+        case ToolCalled(delivery=delivery):  # first, as most are
+            is_own = delivery is not None and delivery.delivery_id.startswith(OWN)
+            yield from _delivered(recorded, delivery, ANYBODY if is_own else session_id)
+            yield Statement(_REOPEN, (session_id,))
         case (
             SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told
         ):
@@ -127,10 +132,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SessionEnded(host=host, delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
-        case ToolCalled(delivery=delivery):
-            is_own = delivery is not None and delivery.delivery_id.startswith(OWN)
-            yield from _delivered(recorded, delivery, ANYBODY if is_own else session_id)
-            yield Statement("UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?", (session_id,))
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
         case MemorySurfaced(how="edit" | "file", subject=file):

@@ -10,6 +10,7 @@ only reads is never among them.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from posixpath import join
 from typing import NamedTuple
 
@@ -192,6 +193,7 @@ def read(tool_name: str, tool_input: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_paths(_fields(tool_input), _FILE)))[:FILES_MAX] if is_read else ()
 
 
+@lru_cache(maxsize=1024)
 def _keys(tool_name: str) -> tuple[str, ...] | None:
     """Return the keys of a tool's input that name what it changes, None for one that changes nothing."""
     words = [word.lower() for word in _WORD.findall(_SERVER.sub("", tool_name))]

@@ -28,11 +28,13 @@ CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id",)
 REPLACES = ("tool_guards", "session_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
-_LATEST = """
-INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
+# A call_index that must not be NULL refuses a use that is there.
+_SET = """
 ON CONFLICT (session_id, tool_use_id) DO UPDATE
-  SET (position, call_index) = (excluded.position, excluded.call_index)
+  SET (position, call_index) = (excluded.position, iif(excluded.tool_use_id = '', excluded.call_index, NULL))
 """
+_LATEST = f"INSERT INTO state_tool_calls VALUES (?1, '', ?2, ?3) {_SET}"
+_LATEST_AND_USE = f"INSERT INTO state_tool_calls VALUES (?1, '', ?2, ?3), (?1, ?4, ?2, ?3) {_SET}"
 
 _FORGET = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
 
@@ -40,13 +42,11 @@ _FORGET = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled(tool_use_id=tool_use_id, call_index=call_index):
-            session_id = recorded.session_id or ""
-            yield Statement(_LATEST, (session_id, recorded.position, call_index))
+            latest = recorded.session_id or "", recorded.position, call_index
             if tool_use_id:
-                yield Statement(
-                    "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)",
-                    (session_id, tool_use_id, recorded.position, call_index),
-                )
+                yield Statement(_LATEST_AND_USE, (*latest, tool_use_id))
+            else:
+                yield Statement(_LATEST, latest)
         case DeliveriesExpired(before=before):
             yield Statement(_FORGET, (before,))
         case PayloadsAged(through=through):

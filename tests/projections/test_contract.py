@@ -11,19 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
+from omegad.catalog import decision_state
 from omegad.catalog.events import CODEC
 from omegad.log.checkpoint import start_of
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.projection import Embedding, Projection, schema
 from omegad.memory.events import MemoryEdited, MemoryEvolved, MemoryStored
 from omegad.memory.types import TTL_SECONDS_MAX
+from omegad.session.events import ToolCalled
 from omegad.storage.digest import digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, generation
 from omegad.views.applying import Lookup, ViewFold
 from projections import vectors
-from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
+from tests.builders import (
+    edited,
+    embedded,
+    evolved,
+    look_up,
+    open_in_memory,
+    recorded,
+    rows,
+    show,
+    stored,
+    tool_called,
+)
 from tests.histories import STEPS, Step, history
 from tests.released import FILES, tag_in
 
@@ -145,6 +158,14 @@ def test_a_projection_says_the_same_of_the_same_event(projection: Projection) ->
     for event in golden():
         if isinstance(event.event, projection.EVENTS):
             assert list(projection.project(event)) == list(projection.project(event))
+
+
+def test_tool_calls_of_which_a_log_is_full_are_shown_by_one_statement_each_the_same() -> None:
+    calls = [recorded(tool_called(number), number, session_id="s") for number in range(1, 4)]
+    folds = [fold for fold in (*projections.ALL, *decision_state.ALL) if ToolCalled in fold.EVENTS]
+    ran = {fold.NAME: [sql for call in calls for sql, _ in fold.project(call)] for fold in folds}
+    assert {"audit", "conversations", "tool_calls", "hooks"} <= ran.keys()
+    assert [name for name, sqls in ran.items() if len(sqls) > len(calls) or len(set(sqls)) > 1] == []
 
 
 @EACH

@@ -27,8 +27,8 @@ class Earlier:
     EVENTS: tuple[type, ...] = ()
     CANONICAL: tuple[str, ...] = ()
 
-    def __init__(self, name: str, version: int, schema: str, indexes: str = "") -> None:
-        self.NAME, self.VERSION, self.SCHEMA, self.INDEXES = name, version, schema, indexes
+    def __init__(self, name: str, version: int, schema: str) -> None:
+        self.NAME, self.VERSION, self.SCHEMA = name, version, schema
 
     def project(self, recorded: RecordedEvent) -> Iterator[Statement]:
         raise AssertionError(recorded)
@@ -68,10 +68,13 @@ CREATE TABLE coord_audit (
     returned       TEXT NOT NULL,       -- JSON array: memories that the result names
     edited         TEXT NOT NULL        -- JSON array: files that it was to change
 ) STRICT;
+
+CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
+CREATE INDEX coord_audit_by_file ON coord_audit (file) WHERE edited != '[]';
 """
 EARLIER: tuple[Projection, ...] = (
     Earlier("vectors", 2, VECTORS),
-    Earlier("audit", 5, AUDIT, audit.INDEXES),
+    Earlier("audit", 5, AUDIT),
 )
 FILL = (
     "INSERT INTO memories_vec (rowid, embedding, embedder_id) SELECT id, vector, embedder_id FROM memory_vectors",
