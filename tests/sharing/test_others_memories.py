@@ -81,9 +81,6 @@ async def test_what_an_agent_is_told_says_who_said_what_others_did(paths: Paths,
             assert line.endswith(BY_GRACE)
             assert told.count("Grace") == 1
         assert "Ada" not in await tool("omega_query", query="Parquet", mode="keyword")
-        assert await tool("omega_query", query="shop", mode="keyword", person="Linus") == (
-            "nothing is remembered about that"
-        )
         assert '"Grace, grace-desktop", position' in await tool(
             "omega_memory", action="history", memory_id="mem-1"
         )
