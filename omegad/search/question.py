@@ -17,6 +17,7 @@ from omegad.text.languages import Language, language_of
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
+CHATTER = 3  # sentences, of which more are not all about what is asked
 ACRONYM_LETTERS_MAX = 4  # a longer word in capitals is a code, like SIGTERM; a shorter one a word, like DNS
 CODE_DIGITS = 3  # a shorter number counts something
 YEAR_DIGITS = 4
@@ -44,6 +45,10 @@ _PAST = re.compile(
     r"|\bbefore\W*$|\b(?:did|was|were|had|used)\b.*\bbefore\b",
     re.IGNORECASE | re.ASCII,
 )
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
+_ASKS = ("?", "\uff1f", "\u061f")
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +107,13 @@ def understood(text: str, now_us: int) -> Question:
 
 
 def _time(text: str, now_us: int) -> Period | None:
-    """Return the time that a question names, in its language."""
+    """Return the time that a question names, in its language; where much is said beside it, that of the last
+    sentence that asks.
+    """
     language = language_of(text, is_met=True)
+    sentences = _SENTENCE_END.split(text)
+    if len(sentences) > CHATTER:
+        text = next((one for one in reversed(sentences) if one.endswith(_ASKS)), text)
     told = None if language.is_english else in_english(text, language.code)
     found = period(told.text if told else text, now_us)
     if told and found:

@@ -69,7 +69,7 @@ def test_a_method_that_says_nothing_has_a_verb_of_its_name_and_none_where_it_say
     found = parsed("heron", "count", "pond")
     assert (found.method, found.module, found.function, found.says) == ("heron.count", "sentences", "say", "")
     declare(monkeypatch, None)
-    with pytest.raises(SystemExit):
+    with pytest.raises(arguments.WrongUsage, match="no `omegad heron`"):
         parsed("heron", "count", "pond")
 
 

@@ -295,7 +295,7 @@ async def test_a_page_that_is_not_there_and_a_number_that_is_none_are_refused_wi
         assert "does not ask memory.delete" in (await page.get("query?method=memory.delete", 409)).text
         for params, wrong in (
             ('{"method": "log.read"}', "log.read"),
-            ('{"self": 1}', "field `self`"),
+            ('{"self": 1}', "self is not known here"),
             ('{"text": ' + "[" * 8_000, "params is a JSON object"),
         ):
             shown = await page.get(f"query?method=memory.query&params={quote(params, safe='[')}", 400)
