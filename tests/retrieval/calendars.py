@@ -71,6 +71,8 @@ def of_language(archive: tarfile.TarFile, code: str) -> dict[str, str]:
         found[f"last {weekday}"] = [fields[short]["relative-type--1"]]
     year = fields["year"]["displayName"]
     found["year"] = [f"@{year}"] if code in calendars.UNSPACED else [f"@ {year}", f"{year} @"]
+    # "今年" and the like say mostly how old somebody is, and nearly all memories are of this year.
+    found.pop("this year")
     kept = {english: "|".join(dict.fromkeys(map(named, said))) for english, said in found.items()}
     return {english: said for english, said in kept.items() if said}
 

@@ -37,6 +37,13 @@ PIN: ⟨4821⟩¦code PIN : ⟨7391⟩¦pincode: ⟨5512⟩¦пин-код: ⟨4
 "pin": "⟨7482⟩"¦cvv: ⟨737⟩¦CVC = ⟨1234⟩
 **Password:** ⟨hunter2x⟩¦**Password**: `⟨hunter2x⟩`¦| Password | ⟨hunter2x⟩ |¦Password -> ⟨hunter2x⟩
 Password:~⟨hunter2x9⟩¦Password:~~```~⟨hunter2x9⟩~```¦The password is:~  ⟨hunter2x9⟩¦password：⟨hunter2x⟩
+The password for the staging admin is ⟨Tr0ub4dor&3x⟩¦The root password of db-2 is ⟨Blue!Horse83⟩
+The password to the NAS is ⟨Blue!Horse83⟩¦Das Passwort für den Drucker lautet ⟨Sommer!2025x⟩
+Le mot de passe du serveur est ⟨Chaton!4452⟩¦La contraseña del servidor es ⟨Gato!Negro77⟩
+La password del router è ⟨Gato!Negro77⟩¦A senha é ⟨Cach0rro!9⟩¦Het wachtwoord is ⟨Fiets!2024⟩
+La clave es ⟨verano2026⟩¦Das neue Passwort heißt ⟨Blau!Pferd80⟩¦The PIN of the safe is ⟨4711⟩
+Die PIN ist ⟨5839⟩¦PIN for the safe: ⟨4711⟩¦Geheimzahl: ⟨4834⟩¦银行卡的密码是 ⟨638201⟩
+log in with password ⟨Blue!Horse93⟩¦username: bob, password ⟨Tiger!992⟩
 password for the db: ⟨Xk29!abz⟩¦password → ⟨hunter2x⟩¦password: &quot;⟨hunter2x⟩&quot;
 """
 CARDS = """
@@ -53,6 +60,8 @@ Mot de passe oublié ?¦Contraseña: obligatoria¦Contraseña: ¡Requerida!¦sen
 msgstr "Mot de passe : "¦Wachtwoord: {{wachtwoord}}¦hydra usuario=^USER^&contraseña=^PASS^
 I use the password manager 1Password¦set up 1Password: 2FA comes next¦(password) => /[0-9]/.test(password)
 password (see RFC 2617): sha256¦databasePassword: {{ .Values.password | b64enc | quote }}
+the password policy of the group is p4-rules¦the password length is 12¦the password hash is sha256-based
+The password reset flow of v2.3 is in auth_flow.py¦pin 4 of the connector is 3300¦a password field2 has no x
 gpio pin: 13¦led_pin = 12¦pin: 123456789¦pincode: 560001¦opinion: 1234¦pin the version 4821
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
 4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"

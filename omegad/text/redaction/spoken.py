@@ -28,6 +28,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
 
     ascii: tuple[str, ...]
     pins: frozenset[str]
+    alone: tuple[str, ...]
     is_: tuple[str, ...]
     glued: str
     others: dict[str, tuple[str, ...]]
@@ -69,11 +70,12 @@ def _signed(sign: str) -> re.Pattern[str]:
 _AT_COLON, _AT_EQUALS = map(_signed, ":=")
 
 _TAIL = (
-    r"(?P<of>(?: [^\W\d_][\w'\u2019-]{0,20}){1,5}| \([^()\n]{1,40}\)|\uff08[^\uff08\uff09\n]{1,40}\uff09)??"
+    r"(?P<of>(?: [^\W\d_][\w'\u2019-]{0,20}){1,5}?| \([^()\n]{1,40}\)|\uff08[^\uff08\uff09\n]{1,40}\uff09)??"
     r"(?P<mark>[\"'`*_\])]{0,3}(?:</\w{1,8}>)?)[ \t]{0,3}"
     r"(?:(?P<sign>:|=|->|=>|\u2192|\u2014|\u2013|\|)"
-    rf"|(?P<said>(?:{'|'.join(map(re.escape, WORDS.is_))})(?=[\s:])"
-    rf"|[{WORDS.glued}]):?|(?=\s\S{{0,40}}\d))"
+    # Not the "to" or "la" with which what it is for goes on.
+    rf"|(?P<said>(?<!\w)(?:{'|'.join(map(re.escape, WORDS.is_))})(?=[\s:])(?! [^\W\d_]{{1,40}}[\s,.;:])"
+    rf"|[{WORDS.glued}]):?|(?(of)(?!)|(?=\s\S{{0,40}}\d)))"
     r"(?P<closed>(?:\*\*|__|</\w{1,8}>)?)"
     r"(?P<space>(?:\s|\\n){0,12})(?P<opened>(?:```\w{0,12}\s{1,4}|<\w{1,8}>)?[\"'`*_]{0,3}(?:&quot;)?)"
     # Up to the signs, and the letters, with which a sentence in Chinese, Japanese or Korean goes on.
@@ -87,6 +89,7 @@ WITH_PASS = re.compile(
 )
 _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
+_MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d+[.:]\d+.*")
 
@@ -96,7 +99,7 @@ def may_tell(folded: str) -> bool:
     if (
         (":" in folded and _AT_COLON.search(folded) is not None)
         or ("=" in folded and _AT_EQUALS.search(folded) is not None)
-        or "pin is " in folded
+        or any(word in folded for word in WORDS.alone)
     ):
         return True
     # Without a sign behind it a word is followed by one that says that it is, or by what it is.
@@ -140,7 +143,7 @@ def _places(folded: str) -> list[int]:
             if before.endswith(WORDS.ascii):
                 word = next(word for word in WORDS.ascii if before.endswith(word))
                 places.add(first + len(before) - len(word))
-    places.update(_positions(folded, "pin is "))
+    places.update(at for word in WORDS.alone if word in folded for at in _positions(folded, word))
     if not folded.isascii():
         for letter, words in WORDS.others.items():
             if letter in folded:
@@ -165,7 +168,7 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     is_led = match["sign"] is not None or match["said"] is not None
     is_near = is_led and not is_broken and not match["of"]
     if (
-        (not is_led and (match["of"] or is_broken or match.re is WITH_PASS))
+        (not is_led and (is_broken or (match.re is WITH_PASS and not _MIXED.match(value))))
         or (is_broken and (match["of"] or not _ENDED.match(after)))
         or (before.isalnum() and match.re is NAMED and stem.isascii() and len(stem) < _SHORT)
         or before == "1"  # 1Password
@@ -176,7 +179,8 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     ):
         return None
     if value.isdecimal():
-        is_secret = (is_near or (is_led and is_broken)) and _is_number(match, value, after)
+        is_alone = is_broken or (stem in WORDS.pins and _ENDED.match(after) is not None)
+        is_secret = (is_near or (is_led and is_alone)) and _is_number(match, value, after)
     else:
         is_secret = stem not in WORDS.pins and _is_password(match, value, after, is_near=is_near)
     return (first, last) if is_secret else None
@@ -186,7 +190,7 @@ def _is_number(match: re.Match[str], value: str, after: str) -> bool:
     if match["stem"] in WORDS.pins:
         low, high = PIN_DIGITS.get(match["stem"], CODE_DIGITS)
         return low <= len(value) <= high
-    is_signed = match.re is NAMED and match["sign"] is not None
+    is_signed = match.re is NAMED and (match["sign"] is not None or match["said"] in {*WORDS.glued})
     return is_signed and len(value) >= DIGITS_MIN and _ENDED.match(after) is not None
 
 
