@@ -24,6 +24,7 @@ _SAID = re.compile(
     r"|Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`|Invalid enum value (?P<choice>.+)",
     re.DOTALL,
 )
+NAME_CHARACTERS = 100  # of a name that somebody else chose
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
 
 
@@ -39,7 +40,7 @@ def in_words(error: Exception, whole: str, kind: type[msgspec.Struct] | None = N
     found = _SAID.fullmatch(said[: place.start()] if place else said)
     if found is None:
         return said.replace("Object", whole, 1)
-    if name := found["missing"] or found["unknown"]:
+    if name := (found["missing"] or found["unknown"] or "")[:NAME_CHARACTERS]:
         meant = get_close_matches(name, kind.__struct_fields__, n=1) if kind and not part else []
         what = "is missing" if found["missing"] else "is not known here"
         return f"{part}{'.' * bool(part)}{name} {what}" + (

@@ -53,7 +53,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     `vector` is the question's, of each model, None as long as it is not there, and `index` holds those of
     the memories, both None without a model; `words` is what full text is asked, None where that is nothing,
     and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row
-    alone where it is a phrase.
+    alone where it is a phrase. `lacks_name` says that it names somebody of whom no memory does.
     """
 
     scope: Scope
@@ -64,6 +64,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     period: Period | None
     wanted: int
     is_phrase: bool
+    lacks_name: bool = False
 
     def is_multilingual(self, known: "Candidates") -> bool:
         """Say whether meaning tells more than words do, since it is compared by the model for all languages:
@@ -71,7 +72,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.vector is None or self.index is None:
             return False
-        return self.index.is_multilingual(self.vector, known.nearest)
+        return self.index.is_multilingual(self.vector, None if self.lacks_name else known.nearest)
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,9 @@ READ_CHARACTERS = 12_000
 NEAR = 1.0  # what it counts to be of the nearest passage, beside words, each by how rare it is
 
 # Where a sentence or line ends
-_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
+SENTENCE_END = re.compile(
+    r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|(?<!\s)\s*\n\s*"
+)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
@@ -45,8 +47,8 @@ def clause(
     begins = {begin for (_, end), (begin, _) in pairwise(sentences) if _PARAGRAPH.search(content, end, begin)}
     best, found = (0.0, 0), (0, 0)
     for place, (start, _) in enumerate(sentences):
-        # A row that begins with more has at least as much where that counts.
-        if not held[place] and not _share_of(near, start, sentences[place][1]):
+        # A row that begins with more has at least as much, unless words tell nothing at all.
+        if not held[place] and (counts or not _share_of(near, start, sentences[place][1])):
             continue
         check()
         having, told = set[str](), 0.0
@@ -59,7 +61,7 @@ def clause(
             counts_for = round(told + NEAR * _share_of(near, start, end), 9)
             if (counts_for, end - start) > best:
                 best, found = (counts_for, end - start), (start, end)
-    return content[slice(*found)] if best[0] else None
+    return content[slice(*found)].strip() or None if best[0] else None
 
 
 def _share_of(near: tuple[int, int] | None, start: int, end: int) -> float:
@@ -69,7 +71,7 @@ def _share_of(near: tuple[int, int] | None, start: int, end: int) -> float:
 
 def _sentences(text: str) -> list[tuple[int, int]]:
     """Return where each sentence begins and ends; what is longer than a clause is cut at words."""
-    ends = [(match.start(), match.end()) for match in _END.finditer(text)]
+    ends = [(match.start(), match.end()) for match in SENTENCE_END.finditer(text)]
     found = list[tuple[int, int]]()
     start = 0
     for end, following in [*ends, (len(text), len(text))]:

@@ -15,7 +15,6 @@ from omegad.search.model import RankingModel, multilingual, probability
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
 from omegad.text.languages import READ_CHARACTERS, Language, language_of
-from omegad.text.periods import Period
 
 # A cosine that is usual for texts that have nothing to do with each other, below which differences say little
 UNRELATED = 0.1
@@ -32,7 +31,6 @@ SHORTEST, USUAL, LONGEST = (
     110,
 )  # letters of a question: what nearly all had there, and one in the middle
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
-DATED_MIN = 3  # characters of a month or a year, of which a number of a day is none
 BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
 
 _TEXTS = (
@@ -78,12 +76,6 @@ def features(
             # What is looked up by a name or a word, and stands there as it is asked for.
             "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
             "in_period": in_period,
-            # Of what is told of another time only what names that time.
-            "lacks_period": float(
-                question.period is not None
-                and not in_period
-                and not any(_names(question.period, text) for text in texts.values())
-            ),
         }
     found = {
         "intercept": 1.0,
@@ -128,12 +120,6 @@ def _alike(asked: Language, said: Language) -> float:
     it says, and what is in English to all others.
     """
     return 1.0 if asked.code == said.code else WITH_ENGLISH if asked.is_english or said.is_english else 0.0
-
-
-def _names(period: Period, text: str) -> bool:
-    """Say whether a text names a part of a date."""
-    said = text.lower()
-    return any(word in said for word in period.words - period.undated if len(word) >= DATED_MIN)
 
 
 def _ahead(known: Candidates, best: int) -> float:

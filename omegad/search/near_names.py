@@ -16,8 +16,8 @@ NAMES_MAX = 4  # of a question that are looked for in other spellings
 WORDS_MAX = 100  # with a capital, of a text, that may be one
 TRIED_MAX = 4  # of the likest words that are mostly written in lower case
 LETTERS_MIN = 4  # of a name; shorter ones differ by a letter from too many
-CONSONANTS_MIN = 3  # that tell which name it is, whichever its vowels
-OTHER_VOWELS, OTHER_CONSONANTS = 0.9, 0.6  # how far it is taken for the same
+CONSONANTS_MIN = 4  # that tell which name it is, whichever its vowels
+OTHER_VOWELS, A_LETTER_APART = 0.9, 0.6  # how far it is taken for the same
 SOUNDS_KEPT = 4_096
 
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w+")
@@ -65,13 +65,13 @@ def likeness(one: str, other: str) -> float:
     first, second = _sound(one), _sound(other)
     if first == second:
         return 1.0
+    if (first[-1:] == "a") != (second[-1:] == "a"):  # Maria and Mario, Paula and Paul
+        return 0.0
     with_any_vowels = _VOWELS.sub("*", first)
     is_alike = with_any_vowels == _VOWELS.sub("*", second)
     if is_alike and len(with_any_vowels) - with_any_vowels.count("*") >= CONSONANTS_MIN:
         return OTHER_VOWELS
-    if not _is_a_letter_apart(first, second):
-        return 0.0
-    return OTHER_VOWELS if is_alike else OTHER_CONSONANTS
+    return A_LETTER_APART if _is_a_letter_apart(first, second) else 0.0
 
 
 @lru_cache(SOUNDS_KEPT)

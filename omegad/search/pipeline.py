@@ -297,6 +297,7 @@ def _sought(
         period=named,
         wanted=query.limit,
         is_phrase=query.mode == "phrase",
+        lacks_name=bool(vocabulary.unheard(question.plain_names)),
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from omegad.embedding.passages import letters
 from omegad.index.terms import asked, bare_version, stemmed, stemmed_in, without_line
+from omegad.search.clauses import SENTENCE_END
 from omegad.text.calendars import in_english
 from omegad.text.languages import Language, language_of
 from omegad.text.periods import Period, period
@@ -47,7 +48,6 @@ _PAST = re.compile(
 )
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
 _ASKS = ("?", "\uff1f", "\u061f")
 
 
@@ -111,7 +111,7 @@ def _time(text: str, now_us: int) -> Period | None:
     sentence that asks.
     """
     language = language_of(text, is_met=True)
-    sentences = _SENTENCE_END.split(text)
+    sentences = SENTENCE_END.split(text)
     if len(sentences) > CHATTER:
         text = next((one for one in reversed(sentences) if one.endswith(_ASKS)), text)
     told = None if language.is_english else in_english(text, language.code)

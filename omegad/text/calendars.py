@@ -73,6 +73,7 @@ def in_english(question: str, code: str) -> Told | None:
         words.add(match.group().lower())
         return english
 
+    question = " ".join(question.split())  # what is looked for around a name takes its time over long gaps
     text = names.pattern.sub(told, question)
     if text == question:  # languages in one script are easily taken for each other
         text = _LETTERS.sub(month, question)

@@ -9,7 +9,6 @@ how it does on the others, by language; `--write` puts the weights in force.
 import argparse
 import json
 import random
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,6 +25,7 @@ from omegad.embedding.catalogue import E5_SMALL
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import model as models
+from omegad.search.clauses import SENTENCE_END
 from omegad.search.features import FEATURES
 from omegad.search.model import Array, Multilingual, Weight, fitted
 from tests.retrieval.corpora import Corpus, Library, Memory, Question, embedder
@@ -51,9 +51,8 @@ ANSWERED = 0.978
 0.97 is, and in none more than 0.6 of what has none.
 """
 SEEDS, ASIDE_SEEDS = (1, 11, 12), (2, 3, 4)  # of the homes that are fitted to, and of the others
-IN_PERIOD, LACKS_PERIOD = 0.7, -2.0  # the former as in English: no memory here is of a time that is asked for
+IN_PERIOD = 0.7  # as in English: no memory here is of a time that is asked for
 HOLDS_ALL = 3.0  # set, since no question here is a name or a word that is looked up
-_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|\s*\n\s*")
 
 
 class Part(NamedTuple):
@@ -67,7 +66,7 @@ class Part(NamedTuple):
     def sentence(self, number: int) -> str:
         """Return the sentence that answers a question."""
         start = 0
-        for end in [match.end() for match in _END.finditer(self.text)] + [len(self.text)]:
+        for end in [match.end() for match in SENTENCE_END.finditer(self.text)] + [len(self.text)]:
             if self.asked[number][1] < end:
                 return self.text[start:end].strip()
             start = end
@@ -232,7 +231,6 @@ def logistic(seen: Sequence[Found]) -> dict[str, float]:
     weights = minimize(loss, np.zeros(len(SIGNS)), jac=True, method="L-BFGS-B").x.round(3).tolist()
     return dict(zip(SIGNS, weights, strict=True)) | {
         "in_period": IN_PERIOD,
-        "lacks_period": LACKS_PERIOD,
         "holds_all": HOLDS_ALL,
     }
 

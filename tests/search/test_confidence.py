@@ -171,21 +171,6 @@ def test_by_the_model_for_all_languages_an_answer_must_stand_out_from_what_is_as
     assert answered.confidence > 0.9 > 5 * silent.confidence
 
 
-def test_what_is_told_of_another_time_than_is_asked_for_hardly_answers_in_any_language(
-    views: Searched,
-) -> None:
-    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
-    views.model = fitted()
-    for number in range(9):
-        views.put(f"m{number}", f"läuft nicht z{number} y{number} x{number}")
-    views.show(stored("built", "Wir haben den Export neu gebaut", referenced_at=START_US), project="p")
-    views.embed(
-        "built", f"was haben {' '.join(f'q{number}' for number in range(18))}"
-    )  # as a model may see it
-    assert views.matches("Was haben wir im März 2021 gebaut?").results == []
-    assert views.found("Was haben wir im Januar 2026 gebaut?")[0] == "built"
-
-
 def test_what_is_in_the_question_s_own_language_must_be_nearer(views: Searched) -> None:
     views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
     views.model = fitted()

@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001  letters that look like others are what it is about
 
+import json
 import re
 
 import pytest
@@ -34,6 +35,7 @@ mật khẩu: ⟨Hanoi2024⟩¦mật khẩu là ⟨Saigon75x⟩¦mat khau: ⟨ph
 κωδικός: ⟨Athina2004⟩¦jelszó: ⟨Budapest56⟩¦lösenord: ⟨Abba1974⟩¦salasana: ⟨Sauna100⟩
 adgangskode: ⟨Lego1932⟩¦passord: ⟨Oslo1952x⟩
 PIN: ⟨4821⟩¦code PIN : ⟨7391⟩¦pincode: ⟨5512⟩¦пин-код: ⟨4821⟩¦暗証番号：⟨4821⟩¦the pin is ⟨4821⟩
+login(senha=⟨abc123⟩).then(x)¦[senha: ⟨a1b2c3⟩](http://x.y)¦lösenordet är ⟨Sommar2024⟩¦סיסמה ⟨abc12345⟩
 "pin": "⟨7482⟩"¦cvv: ⟨737⟩¦CVC = ⟨1234⟩
 **Password:** ⟨hunter2x⟩¦**Password**: `⟨hunter2x⟩`¦| Password | ⟨hunter2x⟩ |¦Password -> ⟨hunter2x⟩
 Password:~⟨hunter2x9⟩¦Password:~~```~⟨hunter2x9⟩~```¦The password is:~  ⟨hunter2x9⟩¦password：⟨hunter2x⟩
@@ -62,6 +64,7 @@ I use the password manager 1Password¦set up 1Password: 2FA comes next¦(passwor
 password (see RFC 2617): sha256¦databasePassword: {{ .Values.password | b64enc | quote }}
 the password policy of the group is p4-rules¦the password length is 12¦the password hash is sha256-based
 The password reset flow of v2.3 is in auth_flow.py¦pin 4 of the connector is 3300¦a password field2 has no x
+if (senha==user2.senha1) {¦senha:=r.FormValue("x1")¦GET /clave=1001/x¦palabras clave: seo2024¦The pin is 2000 mm long
 gpio pin: 13¦led_pin = 12¦pin: 123456789¦pincode: 560001¦opinion: 1234¦pin the version 4821
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
 4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"
@@ -127,3 +130,11 @@ def test_no_word_is_passed_over() -> None:
         value = "4821" if word in spoken.WORDS.pins else "hunter2x"
         for sign in (": ", " = ", "**: ", '": "', "：", ":\n"):
             assert value not in secrets._redact(f"x {word}{sign}{value}\n")[0], (word, sign)
+
+
+@pytest.mark.parametrize("said", ['{"pin": 1021, "x": [1]}', '{"cvv":123}', '{"number": 4111111111111111}'])
+def test_what_was_json_is_json_still(said: str) -> None:
+    clean, found = redact(said)
+    assert found
+    assert json.loads(clean).keys() == json.loads(said).keys()
+    assert redact(clean)[0] == clean

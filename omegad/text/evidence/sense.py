@@ -85,7 +85,7 @@ _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u2
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))
 _NO_ONE = re.compile(r"\bno[ -]one\b", re.IGNORECASE)
-_EITHER = re.compile(r"\s+or(?:\s+(?:may|might|can|will|is|are|do|does))?\s+not\b", re.IGNORECASE)
+_EITHER = re.compile(r"(?<!\s)\s+or(?:\s+(?:may|might|can|will|is|are|do|does))?\s+not\b", re.IGNORECASE)
 """As in "may or may not"."""
 _OWNED = re.compile(r"'s\b")
 _BREAKS = frozenset(",;:()!?")

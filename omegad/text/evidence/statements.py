@@ -26,7 +26,8 @@ _FENCE = "```"
 _CODE_INDENT = ("    ", "\t")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+|;\s+|(?<=[\u3002\uff01\uff1f\uff1b])")
 _CLAUSE_END = re.compile(
-    r",\s+(?:and\s+)?|\s+(?:and|because|so|which)\s+|\s+(?=\()|\s+(?:--?|\u2013|\u2014)\s+|:\s+",
+    # Each run of spaces is tried once.
+    r",\s+(?:and\s+)?|(?<!\s)\s+(?:(?:and|because|so|which)\s+|(?=\()|(?:--?|\u2013|\u2014)\s+)|:\s+",
     re.IGNORECASE,
 )
 CLAUSES_MAX = 32

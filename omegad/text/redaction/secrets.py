@@ -492,8 +492,4 @@ def _without(text: str, spans: list[Span], kind: str, found: list[str]) -> str:
     if not spans:
         return text
     found.append(kind)
-    ends = [0, *(last for _, last in spans)]
-    kept = [
-        text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
-    ]
-    return f"[REDACTED:{kind}]".join(kept)
+    return values.without(text, spans, f"[REDACTED:{kind}]")

@@ -91,6 +91,9 @@ _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
+_NAMED_THING = re.compile(r"user\d+|[A-Z]+\d*-(?:[A-Z]+|\d+)")  # WPA2-PSK, PROJ-1234
+_NOT_A_PASSWORD = re.compile(r"(?:palabras?|datos?|puntos?|int) $")  # "palabra clave" is a keyword
+_UNIT = re.compile(r" ?(?:[mnkµ]?[msavwg]|mm|cm|[kmg]?hz|px|[kmg]?b|bytes|%)\b", re.IGNORECASE)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d+[.:]\d+.*")
 
 
@@ -102,19 +105,8 @@ def may_tell(folded: str) -> bool:
         or any(word in folded for word in WORDS.alone)
     ):
         return True
-    # Without a sign behind it a word is followed by one that says that it is, or by what it is.
-    return not folded.isascii() and (
-        "ñ" in folded
-        or "是" in folded
-        or "は" in folded
-        or "为" in folded
-        or "는" in folded
-        or "ậ" in folded
-        or "ł" in folded
-        or "ş" in folded
-        or "ा" in folded
-        or ("م" in folded and "كلمة" in folded)
-        or "парол" in folded
+    return not folded.isascii() and any(
+        letter in folded and any(word in folded for word in words) for letter, words in WORDS.others.items()
     )
 
 
@@ -161,7 +153,7 @@ def _positions(text: str, word: str) -> Iterator[int]:
 def told(text: str, match: re.Match[str]) -> Span | None:
     """Return where the value is that a match of `NAMED` or `WITH_PASS` tells, None where it tells none."""
     first, last = match.span("value")
-    value, stem, at = text[first:last].rstrip(".:)]}>*_"), match["stem"], match.start()
+    value, stem, at = _closed(text[first:last]).rstrip(".:)]}>*_"), match["stem"], match.start()
     last = first + len(value)
     before, after = text[max(0, at - 1) : at], text[last : last + AFTER_CHARACTERS]
     is_broken = "\n" in match["space"] or "\\n" in match["space"]
@@ -172,6 +164,9 @@ def told(text: str, match: re.Match[str]) -> Span | None:
         or (is_broken and (match["of"] or not _ENDED.match(after)))
         or (before.isalnum() and match.re is NAMED and stem.isascii() and len(stem) < _SHORT)
         or before == "1"  # 1Password
+        or (match["sign"] is not None and text[match.end("sign") : match.end("sign") + 1] == "=")  # == and :=
+        or (before == "/" and match["sign"] == "=")  # of an address
+        or (stem == "clave" and _NOT_A_PASSWORD.search(text[max(0, at - BEFORE_CHARACTERS) : at]) is not None)
         or (match["sign"] == "|" and text[:at].rstrip(" *`_")[-1:] != "|")
         or value[:1] in {"-", "/", "("}
         or values.is_stand_in(value)
@@ -186,16 +181,34 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     return (first, last) if is_secret else None
 
 
+def _closed(value: str) -> str:
+    """Return a value up to a bracket that closes what is opened before it."""
+    for opening, closing in ("()", "[]", "{}"):
+        at = value.find(closing)
+        if at >= 0 and value.find(opening, 0, at) < 0:
+            value = value[:at]
+    return value
+
+
 def _is_number(match: re.Match[str], value: str, after: str) -> bool:
     if match["stem"] in WORDS.pins:
         low, high = PIN_DIGITS.get(match["stem"], CODE_DIGITS)
-        return low <= len(value) <= high
-    is_signed = match.re is NAMED and (match["sign"] is not None or match["said"] in {*WORDS.glued})
+        return low <= len(value) <= high and not _UNIT.match(after)
+    is_signed = (
+        match.re is NAMED
+        and match["stem"] != "clave"
+        and (match["sign"] is not None or match["said"] in {*WORDS.glued})
+    )
     return is_signed and len(value) >= DIGITS_MIN and _ENDED.match(after) is not None
 
 
 def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool) -> bool:
-    if values.is_prose(value) or values.is_code(value, after) or _DATE.fullmatch(value):
+    if (
+        values.is_prose(value)
+        or values.is_code(value, after)
+        or _DATE.fullmatch(value)
+        or _NAMED_THING.fullmatch(value)
+    ):
         return False
     # What is English and plain has been judged as an assignment, and "clave" is a key, too.
     is_judged = match.re is WITH_PASS and match["stem"] != "passe" and not (match["closed"] or match["mark"])

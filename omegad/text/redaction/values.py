@@ -1,6 +1,8 @@
 """What can stand where a secret's value would: the value, or a stand-in, a piece of code, a word about it."""
 
 import re
+from collections.abc import Sequence
+from itertools import chain, zip_longest
 
 PHRASE_WORDS_MIN = 4
 WORDS_SHARE_MAX = 0.3
@@ -74,6 +76,22 @@ is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
 has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
 has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
+
+
+NEAR = 8  # characters before a value
+_BARE_NUMBER = re.compile(r"\"\s{0,3}:\s{0,3}[0-9]+\Z")  # of JSON, which takes a mark in quotes alone
+
+
+def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
+    """Return *text* with *mark* for what is in *spans*."""
+    ends = [0, *(last for _, last in spans)]
+    kept = [
+        text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
+    ]
+    marks = (
+        f'"{mark}"' if _BARE_NUMBER.search(text[max(0, first - 8) : last]) else mark for first, last in spans
+    )
+    return "".join(chain.from_iterable(zip_longest(kept, marks, fillvalue="")))
 
 
 def is_stand_in(value: str) -> bool:
