@@ -3,7 +3,7 @@ and swapped.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -43,6 +43,7 @@ T = TypeVar("T")
 
 RETRY_SECONDS_MAX = 600.0
 FAR_BEHIND = 5_000  # events, which take a driver longer than the start of a process
+SHOWN_WAIT_S = 10.0  # for views that are a moment behind what is to be verified
 
 _log = structlog.get_logger(__name__)
 
@@ -268,6 +269,9 @@ class Views:
         self._check_names(names)
         async with self.proving:
             self._check_served(chosen := tuple(names or self.names))
+            # Payloads go from the log before the views show it; whatever lets go of more waits from here on.
+            with anyio.move_on_after(SHOWN_WAIT_S), suppress(ViewFailed, Stale):
+                await self.wait_for(self._log.head, chosen)
             async with generation.scratch(self._home) as scratch:
                 wanted = Verification(log=self._log.path, live=self.file, target=scratch, names=chosen)
                 return await self.workers.done(wanted, dict[str, ViewReport], progress)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
 from omegad.views import past
+from omegad.views.driver import Driver
 from tests.builders import (
     EMBEDDER,
     FakeClock,
@@ -57,6 +59,7 @@ from tests.builders import (
     surfaced,
     tool_called,
     turn_ended,
+    until,
 )
 from tests.operations.test_erasing import check
 from tests.seeds import SEED
@@ -204,6 +207,33 @@ async def test_what_is_over_goes_and_nothing_else(paths: Paths, clock: FakeClock
             sum(isinstance(one.event, ToolCalled) for one in known[: done["aged"][0]["through"]]),
             60,
         )
+
+
+async def test_views_are_proved_against_a_log_whose_last_loss_they_show(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await lived(it, clock, 120)
+        step, may_follow = Driver.step, anyio.Event()
+
+        async def held(driver: Driver) -> None:
+            await may_follow.wait()
+            await step(driver)
+
+        monkeypatch.setattr(Driver, "step", held)
+        log, views = it.daemon.services.log, it.daemon.services.views
+        head = log.head
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(it.caller.call, "retention.apply"))
+            await until(lambda: log.head > head)
+
+            async def follow() -> None:
+                await anyio.sleep(0.1)
+                may_follow.set()
+
+            tasks.start_soon(follow)
+            reports = await views.verify((), lambda _done, _total: None)
+        assert [name for name, report in reports.items() if not report.equal] == []
 
 
 async def test_no_file_of_the_home_holds_what_is_over(paths: Paths, clock: FakeClock) -> None:

@@ -59,7 +59,7 @@ def test_what_is_at_hand_of_texts_comes_to_no_more_than_its_bound(
 ) -> None:
     kept = Kept(KEPT[name]._make, BOUND, KEPT[name]._bytes_of)
     if name == "titles":  # whose sentences have a bound of their own
-        monkeypatch.setattr(stance, "_SENSES", Kept(stance.read, 1, stance._SENSES._bytes_of))
+        monkeypatch.setattr(stance, "_SENSES", Kept(stance._SENSES._make, 1, stance._SENSES._bytes_of))
     terms.stemmed(" ".join(WORDS))
     tracemalloc.start()
     try:

@@ -67,6 +67,10 @@ OTHER_WORDS: dict[str, str] = {
 TYPES: dict[str, type] = {"integer": int, "number": float}
 
 
+UNASKED = {"--yes", "--force"}
+"""What nobody is led to who typed something else."""
+
+
 class WrongUsage(Exception):
     """The arguments are not what the verb takes."""
 
@@ -89,7 +93,7 @@ class _Parser(ArgumentParser):
         if message.endswith("required: ACTION"):
             raise WrongUsage(f"`{self.prog}` wants to know what to do: `{self.prog} --help` lists it")
         if self.verb and (found := re.match(r"unrecognized arguments: (--[\w-]+)", message)):
-            known = re.findall(r"--[\w-]+", self.verb.format_usage())
+            known = {*re.findall(r"--[\w-]+", self.verb.format_usage())} - UNASKED
             meant = _nearest(found[1], known)
             raise WrongUsage(
                 f"`{self.verb.prog}` has no {found[1]}{f'; did you mean {meant}?' if meant else ''}"
