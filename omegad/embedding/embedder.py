@@ -5,6 +5,7 @@ A model is loaded when a text needs it and dropped when none has for a while. No
 network.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -84,6 +85,7 @@ class Embedder:
         self._monotonic = monotonic
         self._manifest: Manifest | None = None
         self._look_again_at = -float("inf")
+        self._looking = threading.Lock()
         self._is_renewed = False
         self._breaker = Breaker(monotonic)
         self._queue = JobQueue()
@@ -308,11 +310,13 @@ class Embedder:
         One that an earlier version installed is passed over until it is renewed, or cannot be and serves as
         it is.
         """
-        if self._manifest is None and self._monotonic() >= self._look_again_at:
-            self._look_again_at = self._monotonic() + LOOK_AGAIN_S
-            manifest = installed(self._models_dir, self._choice)
-            if manifest and (self._is_renewed or not manifest.is_outdated):
-                self._manifest = manifest
+        if self._manifest is None:
+            with self._looking:  # who comes while another thread looks waits for what it finds
+                if self._manifest is None and self._monotonic() >= self._look_again_at:
+                    manifest = installed(self._models_dir, self._choice)
+                    if manifest and (self._is_renewed or not manifest.is_outdated):
+                        self._manifest = manifest
+                    self._look_again_at = self._monotonic() + LOOK_AGAIN_S
         return self._manifest
 
     def _renew(self) -> None:

@@ -1,14 +1,16 @@
 """The embedder: its order, its bounds, which model it takes, and how it lets one go."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import BGE, BUILDER_VERSION, MINILM
+from omegad.embedding.catalogue import BGE, BUILDER_VERSION, MINILM, Manifest, installed
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX, Urgency
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
@@ -274,3 +276,31 @@ async def test_a_text_to_store_is_begun_where_it_is_next_and_is_embedded_once(tm
             assert vector.rstrip(b"\0") == b"g"
             it.embedder.hold(text_hash("gamma"), vector)
         assert it.session.texts == ["beta", "gamma"], "the second time it is at hand"
+
+
+async def test_who_asks_for_the_model_while_another_thread_looks_for_it_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slowly(models_dir: Path, choice: str) -> Manifest | None:
+        begun.set()
+        assert may_end.wait(PATIENCE_S)
+        return installed(models_dir, choice)
+
+    async with bench(tmp_path) as it:
+        await until(lambda: it.embedder._is_renewed)
+        put_model(tmp_path / "models")
+        monkeypatch.setattr("omegad.embedding.embedder.installed", slowly)
+        found = list[str | None]()
+
+        def ask() -> None:
+            found.append(it.embedder.embedder_id)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, ask)
+            await until(begun.is_set)
+            tasks.start_soon(anyio.to_thread.run_sync, ask)
+            await anyio.sleep(0.05)
+            may_end.set()
+        assert found == ["abc", "abc"]
