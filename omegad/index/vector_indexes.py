@@ -49,14 +49,9 @@ class VectorIndexes:
         """Return the index of one model, None where its vectors are not searched."""
         return self._indexes.get(embedder_id)
 
-    def is_multilingual(self, vectors: Vectors, nearest: int | None) -> bool:
-        """Say whether a question is compared by the model for all languages: with everything, or with the
-        memory row that is nearest to it.
-        """
-        usual, *others = self._asked(vectors) or (None,)
-        if usual is None or usual.is_multilingual or not others or nearest is None:
-            return usual is not None and usual.is_multilingual
-        return len(usual.without(np.array([nearest], np.int64))) > 0
+    def is_multilingual(self, vectors: Vectors) -> bool:
+        """Say whether a question is compared by the model for all languages first."""
+        return next((index.is_multilingual for index in self._asked(vectors)), False)
 
     def nearest_passages(
         self, connection: Connection, vectors: Vectors, memory_rows: Sequence[int], within: int

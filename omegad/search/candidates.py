@@ -53,7 +53,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     `vector` is the question's, of each model, None as long as it is not there, and `index` holds those of
     the memories, both None without a model; `words` is what full text is asked, None where that is nothing,
     and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row
-    alone where it is a phrase. `lacks_name` says that it names somebody of whom no memory does.
+    alone where it is a phrase.
     """
 
     scope: Scope
@@ -64,15 +64,11 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     period: Period | None
     wanted: int
     is_phrase: bool
-    lacks_name: bool = False
 
-    def is_multilingual(self, known: "Candidates") -> bool:
-        """Say whether meaning tells more than words do, since it is compared by the model for all languages:
-        with all candidates, or with the nearest, to which a question in English is one in another language.
-        """
-        if self.vector is None or self.index is None:
-            return False
-        return self.index.is_multilingual(self.vector, None if self.lacks_name else known.nearest)
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether meaning is compared by the model for all languages first."""
+        return bool(self.vector and self.index and self.index.is_multilingual(self.vector))
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,13 +92,6 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
         """Return where a row stands in the arrays; None for one that is no candidate."""
         place = int(np.searchsorted(self.ids, row))
         return place if place < len(self.ids) and self.ids[place] == row else None
-
-    @property
-    def nearest(self) -> int | None:
-        """The row whose vector is nearest to the question's, None where none has one."""
-        if not self.is_embedded.any():
-            return None
-        return int(self.ids[np.where(self.is_embedded, self.cosine, -2.0).argmax()])
 
     def scores(self, row: int) -> dict[str, float]:
         """Return the cosine and the BM25 score of a row, 0 for what it has not."""

@@ -60,7 +60,7 @@ def features(
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
-    if places and sought.is_multilingual(known):
+    if places and sought.is_multilingual:
         nearest = max(places, key=lambda place: float(known.cosine[place]))
         texts = dict(connection.execute(_TEXTS, (READ_CHARACTERS, str([*best]))).fetchall())
         return {

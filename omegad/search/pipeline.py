@@ -253,7 +253,7 @@ def looked_at(
 
 def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:
     """Return the shortlist best first."""
-    if seen.sought.is_multilingual(seen.candidates):
+    if seen.sought.is_multilingual:
         model = multilingual().weighing(model)
     covered = float(seen.features[:, COVERAGE].max(initial=0.0))
     weighed = model.contributions(seen.features, FEATURES, seen.length, covered)
@@ -297,7 +297,6 @@ def _sought(
         period=named,
         wanted=query.limit,
         is_phrase=query.mode == "phrase",
-        lacks_name=bool(vocabulary.unheard(question.plain_names)),
     )
 
 

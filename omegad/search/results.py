@@ -141,7 +141,7 @@ def _nearest_parts(
     meaning tells more than words do.
     """
     sought = seen.sought
-    if not contents or not sought.is_multilingual(seen.candidates):
+    if not contents or not sought.is_multilingual:
         return {}
     assert sought.index is not None
     assert sought.vector is not None

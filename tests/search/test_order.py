@@ -4,12 +4,8 @@ from typing import Any
 
 import pytest
 
-from omegad.index.vector_index import VectorIndex
-from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory.types import BUILT_IN
-from omegad.search import QueryMemory, Result, Sources, search
 from tests.builders import (
-    EMBEDDER,
     START_US,
     contradicted,
     deleted,
@@ -19,9 +15,8 @@ from tests.builders import (
     rated,
     repeated,
     stored,
-    vector_of,
 )
-from tests.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
+from tests.searching import DAY_US, MODES, Searched, day, ids, stages_of
 
 YEAR_ON_US = START_US + 400 * DAY_US
 TEXT = "the export job runs at noon"
@@ -255,28 +250,6 @@ def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since
     views.show(contradicted("old", "new"))
     assert views.found("which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
     assert views.found("hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
-
-
-def test_an_english_question_is_answered_by_meaning_where_what_is_nearest_is_in_another_language(
-    views: Searched,
-) -> None:
-    def asked(question: str, *models: str) -> list[Result]:
-        query = QueryMemory(text=question, all=True, explain=True)
-        sources = Sources(dict.fromkeys(models, vector_of(question)), views.index, views.types, views.model)
-        return search(views.connection, query, sources, LATER_US).results
-
-    def shares(result: Result) -> dict[str, float]:
-        return {name: value / result.score for name, value in stages_of(result).items()}
-
-    views.index = VectorIndexes(VectorIndex(EMBEDDER), VectorIndex("all/1", is_multilingual=True))
-    views.put("english", "the export of oranges by ship is what does finish in autumn")
-    views.store("german", "Die Ausfuhr endet um drei", session_id=None)
-    views.embed("german", "when does the nightly export finish: three", embedder_id="all/1")
-    both = asked("when does the nightly export finish", EMBEDDER, "all/1")
-    near = asked("export of oranges by ship", EMBEDDER, "all/1")
-    alone = asked("export of oranges by ship", EMBEDDER)
-    assert ids(both)[0] == "german"
-    assert shares(near[0]) == pytest.approx(shares(alone[0]))
 
 
 def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:
