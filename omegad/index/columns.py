@@ -3,13 +3,15 @@ one pass over integers.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from omegad.index.filters import Filters
+from omegad.index.postings import distinct
 from omegad.runtime.times import parse_time
 
 ItemT = TypeVar("ItemT", bound=np.generic)
@@ -53,6 +55,86 @@ def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Se
     return Selection(named=named, now_us=now_us, since_us=since_us, until_us=until_us, among=among)
 
 
+class Ascending(NamedTuple):
+    """The indices of vectors in order of their memories; the memories, each once, and where in that order
+    the vectors of each begin.
+    """
+
+    order: npt.NDArray[np.intp]
+    memories: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, memory: npt.NDArray[np.int64]) -> "Ascending":
+        """Bring the vectors of some memories into order."""
+        order = np.argsort(memory, kind="stable")
+        ordered = memory[order]
+        begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+        return cls(order, ordered[begins], begins)
+
+    @property
+    def has_one_each(self) -> bool:
+        """Whether no memory has several vectors."""
+        return len(self.order) == len(self.memories)
+
+    def are_selected(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Say of each of the memories whether any of its vectors is among those of a mask."""
+        if not len(mask):
+            return mask
+        found: npt.NDArray[np.bool_] = np.logical_or.reduceat(mask[self.order], self.begins)
+        return found
+
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory
+        stands; in order of both.
+        """
+        if not len(self.memories):
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        at = np.minimum(self.memories.searchsorted(rows), len(self.memories) - 1)
+        which = np.flatnonzero(self.memories[at] == rows)
+        begins = self.begins[at[which]]
+        if self.has_one_each:
+            return self.order[begins], which
+        ends = np.append(self.begins, len(self.order))[at[which] + 1]
+        counts = ends - begins
+        which = which.repeat(counts)
+        return self.order[np.arange(len(which)) + (begins - counts.cumsum() + counts).repeat(counts)], which
+
+
+class Selected:
+    """Which memories are selected, at the moment at which they were. It never changes."""
+
+    def __init__(self, *parts: tuple[Ascending, npt.NDArray[np.bool_]]) -> None:
+        """Take vectors in order of their memories, and which of them are of memories that are selected."""
+        self._parts = parts
+
+    def beside(self, other: "Selected") -> "Selected":
+        """Return what is selected by either."""
+        return Selected(*self._parts, *other._parts)
+
+    def holds(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Say of each of some memory rows whether it is selected."""
+        found = np.zeros(len(rows), np.bool_)
+        for ascending, mask in self._parts:
+            indices, which = ascending.of_rows(rows)
+            found[which[mask[indices]]] = True
+        return found
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """The memory rows, in ascending order."""
+        found = [one.memories[one.are_selected(mask)] for one, mask in self._parts]
+        return found[0] if len(found) == 1 else distinct(np.concatenate([np.empty(0, np.int64), *found]))
+
+    @cached_property
+    def count(self) -> int:
+        """How many memories there are."""
+        if len(self._parts) != 1:
+            return len(self.rows)
+        ((ascending, mask),) = self._parts
+        return int(np.count_nonzero(mask if ascending.has_one_each else ascending.are_selected(mask)))
+
+
 class Columns:
     """One row for each vector, growing: the memory that it is of, and what filters ask of it."""
 
@@ -64,9 +146,7 @@ class Columns:
         self._active = np.empty(0, np.bool_)
         self._named = {name: np.empty(0, np.int32) for name in NAMED}
         self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
-        self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = (
-            None  # the indices in order of their memories, and these
-        )
+        self._ascending: Ascending | None = None
 
     @property
     def memory(self) -> npt.NDArray[np.int64]:
@@ -84,7 +164,7 @@ class Columns:
         own = (self._memory, self._created, self._expires, self._active, *self._named.values())
         return sum(array.nbytes for array in (*own, *(self._ascending or ())))
 
-    def extend(self, rows: list[tuple[object, ...]]) -> None:
+    def extend(self, rows: Sequence[Sequence[object]]) -> None:
         """Add rows of the columns of `SOURCE`."""
         memory, created, expires, active, *named = zip(*rows, strict=True)
         self._memory = extended(self._memory, self.count, memory)
@@ -95,8 +175,9 @@ class Columns:
         self._active = extended(self._active, self.count, active)
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]
-            coded = [codes.setdefault(value, len(codes)) for value in values]
-            self._named[name] = extended(self._named[name], self.count, coded)
+            for value in dict.fromkeys(values):
+                codes.setdefault(value, len(codes))
+            self._named[name] = extended(self._named[name], self.count, [codes[value] for value in values])
         self.count, self._ascending = self.count + len(rows), None
 
     def change(
@@ -120,26 +201,19 @@ class Columns:
         """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory
         stands; in order of both.
         """
-        order, memories = self._sorted()
-        start = np.searchsorted(memories, rows, "left")
-        counts = np.searchsorted(memories, rows, "right") - start
-        which = np.repeat(np.arange(len(rows)), counts)
-        return order[np.arange(len(which)) + np.repeat(start - counts.cumsum() + counts, counts)], which
+        return self._sorted().of_rows(rows)
 
-    def memories(self, wanted: Selection) -> npt.NDArray[np.int64]:
-        """Return the memory rows that are selected, active and not expired, in ascending order."""
-        order, memories = self._sorted()
-        found = memories[self._mask(wanted)[order]]
-        return found[np.diff(found, prepend=-1) > 0]
+    def selected(self, wanted: Selection) -> "Selected":
+        """Return which memories are selected, active and not expired."""
+        return Selected((self._sorted(), self._mask(wanted)))
 
     def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
         """Return the indices of the vectors whose memories are selected, active and not expired."""
         return np.flatnonzero(self._mask(wanted))
 
-    def _sorted(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    def _sorted(self) -> "Ascending":
         if self._ascending is None:
-            order = np.argsort(self.memory, kind="stable")
-            self._ascending = order, self.memory[order]
+            self._ascending = Ascending.of(self.memory)
         return self._ascending
 
     def _mask(self, wanted: Selection) -> npt.NDArray[np.bool_]:

@@ -111,11 +111,11 @@ class ResidentFullText(FullText):
 
     def count(self, term: str, most: int) -> int:
         """Return how many memories hold a term, and at most so many."""
-        return super().count(term, most) if terms.is_beginning(term) else min(most, len(self._rows(term)))
+        return super().count(term, most) if terms.is_beginning(term) else len(self._latest(term, most))
 
     def latest(self, term: str, most: int) -> npt.NDArray[np.int64]:
         """Return which memories hold a term, the latest first and at most so many."""
-        return super().latest(term, most) if terms.is_beginning(term) else self._rows(term)[::-1][:most]
+        return super().latest(term, most) if terms.is_beginning(term) else self._latest(term, most)
 
     def holds(self, term: str, row: int) -> bool:
         """Say whether a memory holds a term."""
@@ -151,9 +151,9 @@ class ResidentFullText(FullText):
         order = np.lexsort((rows, -scores))[:limit]
         return dict(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
 
-    def _rows(self, term: str) -> Integers:
-        (first, *others) = self._holdings(term)
-        return distinct(np.concatenate([first.rows, *(one.rows for one in others)])) if others else first.rows
+    def _latest(self, term: str, most: int) -> Integers:
+        (first, *others) = [one.latest(most) for one in self._holdings(term)]
+        return distinct(np.concatenate([first, *others]))[::-1][:most] if others else first
 
     def _of(self, wanted: Sequence[str]) -> list[Holding]:
         return [one for term in wanted for one in self._holdings(term)]

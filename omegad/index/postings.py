@@ -25,6 +25,7 @@ IDF_LEAST = 1e-6
 
 MERGED_MAX = 1 << 18
 """Places at most of a segment that another one is merged into, which takes some 30 ms."""
+FEW_OF = 8  # times as many places, from which on memories are looked up in them one by one
 NEARLY = 8  # times as many places, up to which a segment is merged with the one after it
 
 _WEIGHTS = np.array(WEIGHTS)
@@ -70,18 +71,47 @@ class Segment(NamedTuple):
         return ~_are_among(self.rows, self.gone)
 
 
-class Holding(NamedTuple):
-    """The memories that hold a phrase, in ascending order, and what it counts in each by its columns."""
+class Holding:
+    """The memories that hold a phrase, and what it counts in each by its columns.
 
-    rows: Integers
-    counts: Floats
+    Of a common word that is read alone which is asked for: of 100,000 memories a fourth may hold it.
+    """
+
+    def __init__(self, parts: Sequence[Integers]) -> None:
+        """Take where it stands: ascending places, those of a memory all in one part."""
+        self._parts = parts
+
+    @cached_property
+    def rows(self) -> Integers:
+        """The memories, in ascending order."""
+        found = [rows[_firsts(rows)] for rows in (one >> ROW_SHIFT for one in self._parts)]
+        return _ordered(found)
+
+    @cached_property
+    def count(self) -> int:
+        """How many memories there are."""
+        return sum(1 + int(np.count_nonzero(np.diff(one >> ROW_SHIFT))) for one in self._parts)
+
+    def latest(self, most: int) -> Integers:
+        """Return the memories, the latest first and at most so many."""
+        return _ordered([_last_rows(one, most) for one in self._parts])[::-1][:most]
 
     def counts_in(self, rows: Integers) -> Floats:
         """Return what it counts in each of some rows, 0 where it is not."""
-        if not len(self.rows):
-            return np.zeros(len(rows))
-        which = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
-        return np.where(self.rows[which] == rows, self.counts[which], 0.0)
+        found = np.zeros(len(rows))
+        for places in self._parts:
+            if len(rows) * FEW_OF < len(places):
+                begins = places.searchsorted(rows << ROW_SHIFT)
+                counts = places.searchsorted(rows + 1 << ROW_SHIFT) - begins
+                which = np.arange(len(rows)).repeat(counts)
+                standing = places[np.arange(len(which)) + (begins - counts.cumsum() + counts).repeat(counts)]
+                found += np.bincount(which, _weights(standing), len(rows))
+            else:
+                first = _firsts(held := places >> ROW_SHIFT)
+                held, counted = held[first], np.add.reduceat(_weights(places), first)
+                at = np.minimum(held.searchsorted(rows), len(held) - 1)
+                found += np.where(held[at] == rows, counted[at], 0.0)
+        return found
 
 
 class Postings:
@@ -102,14 +132,7 @@ class Postings:
 
     def holding(self, phrase: Sequence[int]) -> Holding:
         """Return the memories with some tokens in a row, in one column."""
-        found = [places for one in self.segments if phrase and len(places := _standing(one, phrase))]
-        if not found:
-            return Holding(_NOWHERE, np.empty(0))
-        places = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
-        rows = places >> ROW_SHIFT
-        first = _firsts(rows)
-        weights = _WEIGHTS[places >> COLUMN_SHIFT & _COLUMN]
-        return Holding(rows[first], np.add.reduceat(weights, first))
+        return Holding([places for one in self.segments if phrase and len(places := _standing(one, phrase))])
 
     def scores(self, held: Sequence[Holding], rows: Integers) -> Floats:
         """Return the BM25 scores (greater is better) of some rows, all of which there are, for phrases
@@ -118,7 +141,7 @@ class Postings:
         spread = K1 * (1 - B + B * self._lengths_of(rows) / (self.tokens / (self.count or 1)))
         counts, rarity = np.zeros((len(held), len(rows))), np.empty((len(held), 1))
         for place, one in enumerate(held):
-            counts[place], having = one.counts_in(rows), len(one.rows)
+            counts[place], having = one.counts_in(rows), one.count
             rarity[place] = max(IDF_LEAST, math.log((self.count - having + 0.5) / (having + 0.5)))
         found: Floats = (rarity * ((counts * (K1 + 1.0)) / (counts + spread))).sum(axis=0)
         return found
@@ -181,9 +204,29 @@ def _standing(one: Segment, phrase: Sequence[int]) -> Integers:
     for place, others in enumerate(found):
         if place != rarest and len(places):
             places = places[_are_among(places + place, others)]
-    if len(one.gone) and len(places):
-        places = places[~_are_among(places >> ROW_SHIFT, one.gone)]
-    return places
+    begins, ends = places.searchsorted(one.gone << ROW_SHIFT), places.searchsorted(one.gone + 1 << ROW_SHIFT)
+    return places[~_are_among(places >> ROW_SHIFT, one.gone)] if (begins < ends).any() else places
+
+
+def _weights(places: Integers) -> Floats:
+    """Return what a word counts at each of some places."""
+    return _WEIGHTS[places >> COLUMN_SHIFT & _COLUMN]
+
+
+def _last_rows(places: Integers, most: int) -> Integers:
+    """Return the last memories of ascending places, in ascending order and at most so many."""
+    count = most
+    while True:
+        count *= 2
+        rows = places[-count:] >> ROW_SHIFT
+        rows = rows[_firsts(rows)]
+        if len(rows) >= most or count >= len(places):
+            return rows[-most:]
+
+
+def _ordered(parts: Sequence[Integers]) -> Integers:
+    """Return what is in some parts, each in ascending order, as one in ascending order."""
+    return parts[0] if len(parts) == 1 else np.sort(np.concatenate([_NOWHERE, *parts]))
 
 
 def _are_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:

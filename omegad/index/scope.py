@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import fulltext
-from omegad.index.columns import Selection, selection
+from omegad.index.columns import Selected, Selection, selection
 from omegad.index.filters import Filtered, Filters, where
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.storage.driver import Connection
@@ -42,7 +42,7 @@ class Scope:
         )
         self.selection: Selection = selection(filters, now_us, rows)
         """The same as a condition on the index."""
-        self._embedded = np.empty(0, np.int64)
+        self._embedded = Selected()
         if index is not None:
             index.sync(connection)
             self._embedded = index.selected(self.selection)
@@ -54,8 +54,8 @@ class Scope:
         """How many memories there are; at most `COUNTED_MAX` are told apart where there are fewer vectors
         than that.
         """
-        if len(self._embedded) >= COUNTED_MAX:
-            return len(self._embedded)
+        if self._embedded.count >= COUNTED_MAX:
+            return self._embedded.count
         found: int = self._connection.execute(
             _COUNT.format(condition=self.filtered.condition), (*self.filtered.values, COUNTED_MAX)
         ).fetchone()[0]
@@ -68,12 +68,7 @@ class Scope:
 
     def holds(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Say of each of some memory rows whether the question is about it."""
-        found = np.zeros(len(rows), np.bool_)
-        if len(self._embedded):
-            found = (
-                self._embedded[np.minimum(np.searchsorted(self._embedded, rows), len(self._embedded) - 1)]
-                == rows
-            )
+        found = self._embedded.holds(rows)
         unknown = rows[~found]
         if self._index is not None and len(unknown):
             unknown = self._index.without(unknown)

@@ -10,12 +10,13 @@ answers within a millisecond where the index in the file needs tens.
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import SOURCE, Columns, Selection, extended
+from omegad.index.columns import SOURCE, Columns, Selected, Selection, extended
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -26,7 +27,8 @@ RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 AT_ONCE = 32
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
-CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
+CHUNK = 1_024  # vectors read at once, 3 MiB that is let go of again
+SIGNS_CHUNK = 8_192  # of which the signs alone are read, 2 MiB
 VECTOR_BYTES = 4 * DIMENSIONS
 # Between a question and its answer, and texts that have nothing to do with each other, the cosines of the
 # model for all languages are .37 and .10 where that for English has .59 and .02.
@@ -36,16 +38,16 @@ SLOPE, OFFSET = 1.8, 0.21
 ALIKE_SLOPE, ALIKE_OFFSET = 1.5, 0.625
 SIGNS_AT_ONCE = 8_192
 
-_VECTORS = (
-    f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id ="
-    " v.memory_id"
-)
-_NEW_VECTORS = (
-    f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
-)
-_THESE_VECTORS = (
-    f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
-)
+# As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
+_ROWS = f"""
+SELECT '[' || coalesce(group_concat(said), '') || ']' FROM (
+  SELECT json_array(v.id, hex({{form}}), {SOURCE}) AS said
+  FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id
+  WHERE {{condition}} ORDER BY v.id LIMIT +?)
+"""
+_NEW = "v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL"
+_THESE = "v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL"
+_WHOLE, _SIGNS = "v.vector", "vec_quantize_binary(v.vector)"
 _CHANGED = """
 SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
 WHERE changed_position > ? AND changed_position != id ORDER BY 6
@@ -145,18 +147,15 @@ class VectorIndex:
                 # What changed before the first vectors are read is read with them.
                 latest = "SELECT coalesce(max(changed_position), 0) FROM memories"
                 self._last_change = connection.execute(latest).fetchone()[0]
-            if self._early:
-                self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
-            asked = (self.embedder_id, CHUNK)
+            while self._early and self._read(connection, _THESE, str(sorted(self._early))) is not None:
+                pass
             last: int = connection.execute("SELECT coalesce(max(id), 0) FROM memory_vectors").fetchone()[0]
             is_more = last > self._last_vector
             while is_more:
-                rows = connection.execute(_NEW_VECTORS, (self._last_vector, *asked)).fetchall()
-                self._extend([row for row in rows if row[2] is not None])
-                self._early.update(row[0] for row in rows if row[2] is None)
-                is_more = len(rows) == CHUNK
+                up_to = self._read(connection, _NEW, self._last_vector, self.embedder_id)
+                is_more = up_to is not None
                 # What is behind the last is another model's, and is not gone through again.
-                self._last_vector = rows[-1][0] if is_more else last
+                self._last_vector = last if up_to is None else up_to
             if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
                 ids = msgspec.json.encode([row[1] for row in changed]).decode()
                 current = np.isin(
@@ -168,10 +167,10 @@ class VectorIndex:
                     )
                 self._last_change = changed[-1][5]
 
-    def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
-        """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
+    def selected(self, wanted: Selection) -> Selected:
+        """Return which memory rows are selected; rows without vectors are not."""
         with self._lock:
-            return self._columns.memories(wanted)
+            return self._columns.selected(wanted)
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""
@@ -241,20 +240,36 @@ class VectorIndex:
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
         found = _cosines(self._exact, kept, self._squares[kept], vector)
         if len(read):
-            known = cosines(connection, vector, self._ids[read].tolist())
-            read = read[np.isin(self._ids[read], list(known))]
-            found = np.append(found, [known[vector_id] for vector_id in self._ids[read].tolist()])
+            known = cosines(connection, vector, ids := self._ids[read].tolist())
+            if len(known) < len(ids):  # another reader has brought the index further than this one sees
+                read = read[[vector_id in known for vector_id in ids]]
+            found = np.append(found, [known[vector_id] for vector_id in ids if vector_id in known])
         return self._columns.memory[np.append(kept, read)], found
 
-    def _extend(self, rows: list[tuple[int, bytes, *tuple[object, ...]]]) -> None:
-        if not rows:
-            return
-        start = self._columns.count
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
-        for place, words in enumerate(_sign_bits(vectors).T):
+    def _read(self, connection: Connection, condition: str, *asked: object) -> int | None:
+        """Take in the vectors of which a condition holds, a chunk at most: return the last one where there
+        may be more.
+        """
+        is_whole = self._columns.count < self._exact_max
+        chunk = CHUNK if is_whole else SIGNS_CHUNK
+        sql = _ROWS.format(form=_WHOLE if is_whole else _SIGNS, condition=condition)
+        (said,) = connection.execute(sql, (*asked, chunk)).fetchone()
+        read: list[list[Any]] = msgspec.json.decode(said)
+        self._early.update(row[0] for row in read if row[2] is None)
+        if rows := [row for row in read if row[2] is not None]:
+            self._extend(rows, np.frombuffer(bytes.fromhex("".join([row[1] for row in rows])), np.uint8))
+        return read[-1][0] if len(read) == chunk else None
+
+    def _extend(self, rows: list[list[Any]], held: npt.NDArray[np.uint8]) -> None:
+        """Add vectors of which rows tell the number and the memory, and which are *held* as they are, or as
+        their signs.
+        """
+        start, held = self._columns.count, held.reshape(len(rows), -1)
+        is_whole = held.shape[1] == VECTOR_BYTES
+        for place, words in enumerate((_sign_bits(held.view("<f4")) if is_whole else held.view(np.uint64)).T):
             self._bits[place] = extended(self._bits[place], start, words)
-        if start < self._exact_max:
-            kept = vectors[: self._exact_max - start]
+        if is_whole:
+            kept = held.view("<f4")[: self._exact_max - start]
             self._exact = extended(self._exact, start, kept)[: self._exact_max]
             self._squares = extended(self._squares, start, _squares(kept.astype(np.float64)))
         self._ids = extended(self._ids, start, [row[0] for row in rows])
@@ -342,4 +357,4 @@ def _squares(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _sign_bits(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
-    return np.packbits(vectors > 0, axis=-1).view(np.uint64)
+    return np.packbits(vectors > 0, axis=-1, bitorder="little").view(np.uint64)  # as sqlite-vec has them

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import Selection
+from omegad.index.columns import Selected, Selection
 from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex, nearest_passages
 from omegad.storage.driver import Connection
@@ -78,13 +78,13 @@ class VectorIndexes:
                     other.sync(connection)
                 self._seen = usual.seen
 
-    def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
-        """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
+    def selected(self, wanted: Selection) -> Selected:
+        """Return which memory rows are selected; rows without vectors are not."""
         usual, *others = self._indexes.values()
-        first = usual.selected(wanted)
+        found = usual.selected(wanted)
         for other in filter(len, others):
-            first = np.union1d(first, other.selected(wanted))
-        return first
+            found = found.beside(other.selected(wanted))
+        return found
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that none holds a vector of."""

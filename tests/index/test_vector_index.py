@@ -159,8 +159,8 @@ def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Sea
     assert len(index_of(views)) == 8
     assert VectorIndex("another").nearest(views.connection, vector_of("alpha"), ANY, 5) == []
     of_p = Selection(named={"project": frozenset("p")}, now_us=START_US)
-    assert index_of(views).selected(ANY).tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
-    assert index_of(views).selected(of_p).tolist() == [rows_of["p1"], rows_of["p2"]]
+    assert index_of(views).selected(ANY).rows.tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
+    assert index_of(views).selected(of_p).rows.tolist() == [rows_of["p1"], rows_of["p2"]]
     assert list(nearest(views, "alpha", wanted=of_p)) == [
         rows_of["p1"],
         rows_of["p2"],
