@@ -106,16 +106,16 @@ class Selected:
 
     def __init__(self, *parts: tuple[Ascending, npt.NDArray[np.bool_]]) -> None:
         """Take vectors in order of their memories, and which of them are of memories that are selected."""
-        self._parts = parts
+        self.parts = parts
 
     def beside(self, other: "Selected") -> "Selected":
         """Return what is selected by either."""
-        return Selected(*self._parts, *other._parts)
+        return Selected(*self.parts, *other.parts)
 
     def holds(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Say of each of some memory rows whether it is selected."""
         found = np.zeros(len(rows), np.bool_)
-        for ascending, mask in self._parts:
+        for ascending, mask in self.parts:
             indices, which = ascending.of_rows(rows)
             found[which[mask[indices]]] = True
         return found
@@ -123,15 +123,15 @@ class Selected:
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
         """The memory rows, in ascending order."""
-        found = [one.memories[one.are_selected(mask)] for one, mask in self._parts]
+        found = [one.memories[one.are_selected(mask)] for one, mask in self.parts]
         return found[0] if len(found) == 1 else distinct(np.concatenate([np.empty(0, np.int64), *found]))
 
     @cached_property
     def count(self) -> int:
         """How many memories there are."""
-        if len(self._parts) != 1:
+        if len(self.parts) != 1:
             return len(self.rows)
-        ((ascending, mask),) = self._parts
+        ((ascending, mask),) = self.parts
         return int(np.count_nonzero(mask if ascending.has_one_each else ascending.are_selected(mask)))
 
 

@@ -37,13 +37,14 @@ class Segment(NamedTuple):
     """The words of some memories, each with all that full text has of it.
 
     Of each token, in ascending order of their hashes, the places stand in ascending order from `begins` to
-    `ends`. `rows` are the memories, in ascending order, `lengths` how many tokens each has, and `gone` those
-    that are not of this segment any more.
+    `ends`, and `holders` says how many memories have it. `rows` are the memories, in ascending order,
+    `lengths` how many tokens each has, and `gone` those that are not of this segment any more.
     """
 
     tokens: Integers
     begins: Integers
     ends: Integers
+    holders: Integers
     places: Integers
     rows: Integers
     lengths: Integers
@@ -54,12 +55,12 @@ class Segment(NamedTuple):
         """How much memory the arrays take."""
         return sum(array.nbytes for array in self)
 
-    def places_of(self, token: int) -> Integers:
-        """Return where a token stands."""
+    def standing(self, token: int) -> "Standing":
+        """Return where a token stands, also in memories that are gone."""
         which = self.tokens.searchsorted(token)
         if which == len(self.tokens) or self.tokens[which] != token:
-            return _NOWHERE
-        return self.places[self.begins[which] : self.ends[which]]
+            return Standing(_NOWHERE, 0)
+        return Standing(self.places[self.begins[which] : self.ends[which]], int(self.holders[which]))
 
     def without(self, rows: Integers) -> "Segment":
         """Return the segment without some memories."""
@@ -71,26 +72,30 @@ class Segment(NamedTuple):
         return ~_are_among(self.rows, self.gone)
 
 
+class Standing(NamedTuple):
+    """Where something stands in a segment, in ascending order, and in how many memories that is."""
+
+    places: Integers
+    memories: int
+
+
 class Holding:
     """The memories that hold a phrase, and what it counts in each by its columns.
 
     Of a common word that is read alone which is asked for: of 100,000 memories a fourth may hold it.
     """
 
-    def __init__(self, parts: Sequence[Integers]) -> None:
-        """Take where it stands: ascending places, those of a memory all in one part."""
-        self._parts = parts
+    def __init__(self, found: Sequence[Standing]) -> None:
+        """Take where it stands in each segment; no memory is in two."""
+        self._parts = [places for places, _ in found]
+        self.count = sum(memories for _, memories in found)
+        """How many memories there are."""
 
     @cached_property
     def rows(self) -> Integers:
         """The memories, in ascending order."""
         found = [rows[_firsts(rows)] for rows in (one >> ROW_SHIFT for one in self._parts)]
         return _ordered(found)
-
-    @cached_property
-    def count(self) -> int:
-        """How many memories there are."""
-        return sum(1 + int(np.count_nonzero(np.diff(one >> ROW_SHIFT))) for one in self._parts)
 
     def latest(self, most: int) -> Integers:
         """Return the memories, the latest first and at most so many."""
@@ -132,7 +137,8 @@ class Postings:
 
     def holding(self, phrase: Sequence[int]) -> Holding:
         """Return the memories with some tokens in a row, in one column."""
-        return Holding([places for one in self.segments if phrase and len(places := _standing(one, phrase))])
+        found = [_standing(one, phrase) for one in self.segments if phrase]
+        return Holding([one for one in found if len(one.places)])
 
     def scores(self, held: Sequence[Holding], rows: Integers) -> Floats:
         """Return the BM25 scores (greater is better) of some rows, all of which there are, for phrases
@@ -167,10 +173,16 @@ class Postings:
 
 def segment(tokens: Integers, begins: Integers, ends: Integers, places: Integers) -> Segment:
     """Return a segment of tokens in any order."""
-    order, rows = tokens.argsort(), np.sort(places >> ROW_SHIFT)
+    order, rows = tokens.argsort(), places >> ROW_SHIFT
+    is_first = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    is_first[begins] = True
+    holders = np.add.reduceat(is_first, begins, dtype=np.int64) if len(begins) else _NOWHERE
+    rows.sort()
     first = _firsts(rows)
     lengths = np.diff(first, append=len(rows))
-    return Segment(tokens[order], begins[order], ends[order], places, rows[first], lengths, _NOWHERE)
+    tokens, begins, ends, holders = (each[order] for each in (tokens, begins, ends, holders))
+    return Segment(tokens, begins, ends, holders, places, rows[first], lengths, _NOWHERE)
 
 
 def sorted_segment(tokens: Integers, places: Integers) -> Segment:
@@ -196,21 +208,26 @@ def _firsts(ordered: Integers) -> npt.NDArray[np.intp]:
     return is_first.nonzero()[0]
 
 
-def _standing(one: Segment, phrase: Sequence[int]) -> Integers:
+def _standing(one: Segment, phrase: Sequence[int]) -> Standing:
     """Return where in a segment the first of a phrase's tokens stands with the others in a row."""
-    found = [one.places_of(token) for token in phrase]
-    rarest = min(range(len(found)), key=lambda place: len(found[place]))
-    places = found[rarest] - rarest if rarest else found[0]
+    found = [one.standing(token) for token in phrase]
+    rarest = min(range(len(found)), key=lambda place: len(found[place].places))
+    (places, memories), is_part = found[rarest], len(found) > 1
+    if rarest:
+        places = places - rarest
     for place, others in enumerate(found):
         if place != rarest and len(places):
-            places = places[_are_among(places + place, others)]
+            places = places[_are_among(places + place, others.places)]
     begins, ends = places.searchsorted(one.gone << ROW_SHIFT), places.searchsorted(one.gone + 1 << ROW_SHIFT)
-    return places[~_are_among(places >> ROW_SHIFT, one.gone)] if (begins < ends).any() else places
+    if (begins < ends).any():
+        places, is_part = places[~_are_among(places >> ROW_SHIFT, one.gone)], True
+    return Standing(places, len(_firsts(places >> ROW_SHIFT)) if is_part else memories)
 
 
 def _weights(places: Integers) -> Floats:
     """Return what a word counts at each of some places."""
-    return _WEIGHTS[places >> COLUMN_SHIFT & _COLUMN]
+    found: Floats = _WEIGHTS[places >> COLUMN_SHIFT & _COLUMN]
+    return found
 
 
 def _last_rows(places: Integers, most: int) -> Integers:

@@ -96,6 +96,24 @@ def test_an_index_that_is_not_whole_takes_a_tenth_at_most_and_finds_the_same(vie
     assert small.size_bytes * 10 < whole.size_bytes
 
 
+def test_of_what_is_beyond_those_kept_whole_the_signs_are_read_and_say_the_same(
+    views: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(90):
+        views.put(f"m{number}", f"alpha {number}", f"beta {number % 7}")
+    found = []
+    for whole, chunk in ((16_384, 1_024), (50, 7)):
+        monkeypatch.setattr(vector_index, "EXACT_MAX", whole)
+        monkeypatch.setattr(vector_index, "RESCORED", 30)
+        monkeypatch.setattr(vector_index, "CHUNK", chunk)
+        monkeypatch.setattr(vector_index, "SIGNS_CHUNK", chunk)
+        index = VectorIndex(EMBEDDER)
+        index.sync(views.connection)
+        assert len(index) == 180
+        found.append(index.nearest(views.connection, vector_of("alpha 5 beta 3"), ANY, 20))
+    assert found[0] == found[1]
+
+
 def test_what_expires_is_hidden_at_its_moment_and_what_is_said_again_lives_on(views: Searched) -> None:
     row = views.put("a", "alpha", at=START_US, ttl_seconds=10)
     over = Selection(named={}, now_us=START_US + 10_000_000)
@@ -161,6 +179,11 @@ def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Sea
     of_p = Selection(named={"project": frozenset("p")}, now_us=START_US)
     assert index_of(views).selected(ANY).rows.tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
     assert index_of(views).selected(of_p).rows.tolist() == [rows_of["p1"], rows_of["p2"]]
+    assert index_of(views).selected(of_p).count == 2
+    asked = np.array([rows_of["p3"], rows_of["p2"], without, rows_of["q1"], rows_of["p1"], 10**6])
+    assert index_of(views).selected(of_p).holds(asked).tolist() == [False, True, False, False, True, False]
+    assert VectorIndex("another").selected(ANY).count == 0
+    assert not VectorIndex("another").selected(ANY).holds(asked).any()
     assert list(nearest(views, "alpha", wanted=of_p)) == [
         rows_of["p1"],
         rows_of["p2"],
