@@ -82,7 +82,7 @@ class Standing(NamedTuple):
 class Holding:
     """The memories that hold a phrase, and what it counts in each by its columns.
 
-    Of a common word that is read alone which is asked for: of 100,000 memories a fourth may hold it.
+    Only what is asked for is read of a common word, which a fourth of 100,000 memories may hold.
     """
 
     def __init__(self, found: Sequence[Standing]) -> None:
