@@ -43,7 +43,9 @@ def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
     if found.st_uid != os.geteuid():
         raise Unavailable(f"{path} belongs to another user", hint=elsewhere)
     if found.st_mode & 0o077:
-        raise Unavailable(f"{path} is open to other users", hint=f"chmod 700 {path}")
+        is_ours = (path / "log.db").exists() or not any(path.iterdir())
+        hint = f"chmod 700 {path}" if is_ours else f"it holds other things: {elsewhere}"
+        raise Unavailable(f"{path} is open to other users", hint=hint)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from omegad.runtime import unfit
 from omegad.runtime.errors import BadConfiguration
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
@@ -304,7 +305,7 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise BadConfiguration(str(error)) from error
+        raise BadConfiguration(unfit.in_words(error, "config.toml", Config)) from error
 
 
 def is_loopback(host: str) -> bool:

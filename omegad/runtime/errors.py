@@ -45,7 +45,7 @@ class NotFound(OmegadError):
     """There is nothing by that name."""
 
     code, kind, tag = -32000, "not_found", "MEMORY"
-    hint = "check the id; `omegad query` and memory.list show the ones there are"
+    hint = "check the id; memory.query and memory.list show the ones there are"
 
 
 class Conflict(OmegadError):
@@ -218,6 +218,12 @@ class NoDaemon(OmegadError):
 
     code = -32005
     hint = "run `omegad start`"
+
+
+class NoHome(NoDaemon):
+    """There is no home there."""
+
+    hint = "`omegad start` makes one there; --home or OMEGAD_HOME names another"
 
 
 class BadConfiguration(OmegadError):

@@ -15,6 +15,7 @@ from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
+from omegad.runtime.errors import Invalid
 from omegad.search.events import MemoryQueried, Returned
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import BY_WORDS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
@@ -80,9 +81,11 @@ def read(
 def read_known(
     connection: Connection, query: QueryMemory, asked: PreparedQuestion, moment: Moment
 ) -> SearchReading:
-    """Search as `read` does; raises `Invalid` for a person of whom nobody has heard. What was asked before
-    is asked again without that.
+    """Search as `read` does; raises `Invalid` for a blank text, and a person of whom nobody has heard. What
+    was asked before is asked again without that.
     """
+    if not query.text.strip():
+        raise Invalid("text must not be empty")
     require_known(connection, query)
     return read(connection, query, asked, moment)
 

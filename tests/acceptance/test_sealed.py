@@ -212,7 +212,7 @@ def test_what_comes_to_nothing_leaves_the_home_as_it_was_and_no_key(home: Home) 
     assert home.stop() == 0
     key = Path(f"{home.path}.key")
     before = sorted(path.name for path in home.path.iterdir())
-    assert "nothing was sealed, and the key is kept nowhere" in run(home, "seal", "--key-file", str(key))[1]
+    assert "nothing was sealed: it shows a key" in run(home, "seal", "--key-file", str(key))[1]
     assert not key.exists()
     said = failed_on_a_full_disk(home, "seal", "--yes", "--key-file", str(key))
     assert "(views-1.db: disk I/O error)" in said

@@ -6,7 +6,9 @@ valid, 3 no daemon, 130 interrupted.
 """
 
 import os
+import re
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -40,11 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = INTERRUPTED
     except OmegadError as error:
         known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
-        status = _explain(f"{error} ({error.tag})", error.hint, next(known, REFUSED))
+        status = _explain(f"{error} ({error.tag})", arguments.in_verbs(error.hint), next(known, REFUSED))
     except arguments.WrongUsage as error:
-        status = _explain(
-            str(error), "`omegad --help` lists the verbs, `omegad VERB --help` explains one", WRONG_USAGE
-        )
+        status = _explain(str(error), error.hint, WRONG_USAGE)
     except UnicodeEncodeError:
         status = _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
     except OSError as error:
@@ -59,14 +59,37 @@ def _run(argv: Sequence[str] | None) -> int:
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
     try:
-        parsed = arguments.parser(words).parse_args(words)
+        parsed = arguments.parse(words)
     except SystemExit as ended:  # after --help, --version or a complaint
         return int(ended.code or 0)
     # What other verbs need costs more time than most verbs, as does reading the configuration's types.
     from omegad.edge.cli import instance  # noqa: PLC0415
 
     verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
-    return int(verb(parsed, instance.find(parsed)) or 0)
+    if parsed.home == "" or parsed.socket == "":  # as of a variable that is not set
+        raise arguments.WrongUsage("--home and --socket need a path")
+    try:
+        return int(verb(parsed, instance.find(parsed)) or 0)
+    except arguments.WrongUsage as error:
+        error.hint = error.hint or _explained(parsed)
+        raise
+    except Invalid as error:
+        error.args = (_as_typed(str(error), parsed.method),)
+        error.hint = error.hint if error.hint != Invalid.hint else _explained(parsed)
+        raise
+
+
+def _explained(parsed: Namespace) -> str:
+    return f"`{' '.join(('omegad', *parsed.words.split()))} --help` explains it"
+
+
+def _as_typed(message: str, method: str) -> str:
+    """Return what is wrong with a parameter of a method, as who typed the option calls it."""
+    message = message.removeprefix(f"{method}: ")
+    found = re.match(r"(\w+)(?:\[[^]]*\])?(?=:? )", message)
+    if found is None or not method:
+        return message
+    return arguments.option_of(method, found[1], found[0]) + message[found.end() :]
 
 
 def _explain(message: str, hint: str, status: int) -> int:

@@ -7,7 +7,8 @@ beforehand.
 
 import json
 import re
-from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
+import shlex
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -51,8 +52,17 @@ SINGULAR = {
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}
+STANDS_FOR = {
+    "supersedes": "ID",
+    "as_of": "MOMENT",
+    "asked_in": "SESSION_ID",
+    "since": "TIME",
+    "until": "TIME",
+    "due": "TIME",
+}
 LIKE_MIN = 0.66  # of 1, what was typed is like what may be meant; of six letters two may be amiss
 WORDS_CHARACTERS = 60  # of what was typed are said again
+TEXT_CHARACTERS = 400  # of a text that is said again as it is to be typed
 OTHER_WORDS: dict[str, str] = {
     **dict.fromkeys(("add", "remember", "save", "note"), "store"),
     **dict.fromkeys(("search", "find", "ask", "recall"), "query"),
@@ -65,6 +75,12 @@ OTHER_WORDS: dict[str, str] = {
 }
 """What other programs call it."""
 TYPES: dict[str, type] = {"integer": int, "number": float}
+NUMBERS = {"int": "a whole number", "float": "a number"}
+AFTER_DASHES = "; a text that begins with a dash comes after --"
+TEXTS = frozenset(
+    {"content", "text", "statement", "title", "reason", "lesson", "progress", "question", "task", "sql"}
+)
+"""What is given in several words, or by standard input."""
 
 
 UNASKED = {"--yes", "--force"}
@@ -74,34 +90,65 @@ UNASKED = {"--yes", "--force"}
 class WrongUsage(Exception):
     """The arguments are not what the verb takes."""
 
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        """What to do; `--help` of the verb says it where nothing is said."""
+
 
 class _Parser(ArgumentParser):
-    """Says of a verb or option that there is none what may have been meant, where argparse would list all
-    verbs, or none of the options.
-    """
+    """Says in a line what is wrong and what to type, where argparse prints all that a verb takes."""
 
-    verb: ArgumentParser | None = None
+    verb: "_Parser | None" = None
     """The parser of the verb that is asked for."""
+    given: tuple[str, ...] = ()
+    """What that takes without a dash, in its order."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise `WrongUsage` for what there is none of; complain as ever of everything else."""
+        """Raise `WrongUsage`."""
+        explained = f"`{self.prog} --help` explains it"
         if found := re.match(
             r"argument (?:VERB|ACTION): invalid choice: '(.*?)' \(choose", message, re.DOTALL
         ):
             words = f"{self.prog.removeprefix('omegad').strip()} {found[1]}".strip()
-            raise WrongUsage(f"there is no `omegad {words[:WORDS_CHARACTERS]}`{_meant(words)}")
+            listed = f"`{self.prog} --help` lists the verbs"
+            raise WrongUsage(f"there is no `omegad {words[:WORDS_CHARACTERS]}`{_meant(words)}", hint=listed)
         if message.endswith("required: ACTION"):
-            raise WrongUsage(f"`{self.prog}` wants to know what to do: `{self.prog} --help` lists it")
-        if self.verb and (found := re.match(r"unrecognized arguments: (--[\w-]+)", message)):
-            known = {*re.findall(r"--[\w-]+", self.verb.format_usage())} - UNASKED
-            meant = _nearest(found[1], known)
+            raise WrongUsage(f"`{self.prog}` wants to know what to do", hint=f"`{self.prog} --help` lists it")
+        if found := re.match(r"the following arguments are required: (.+)", message):
+            example = re.search(r"^  (omegad .+)", self.epilog or "", re.MULTILINE)
+            as_in = f"as in: {example[1]}\n  " if example else ""
+            raise WrongUsage(f"`{self.prog}` needs {found[1]}", hint=as_in + explained)
+        if found := re.match(r"argument (\S+): invalid (int|float) value: (.+)", message):
+            raise WrongUsage(f"{found[1]} is {NUMBERS[found[2]]}, and not {found[3]}", hint=explained)
+        choice = re.match(r"argument (\S+): invalid choice: '(.*)' \(choose from (.+)\)", message, re.DOTALL)
+        if choice:
+            given = choice[2][:WORDS_CHARACTERS]
+            raise WrongUsage(f"{choice[1]} is one of {choice[3]}, and not {given!r}", hint=explained)
+        raise WrongUsage(
+            re.sub(r"argument (\S+): expected one argument", r"\1 needs a value", message), hint=explained
+        )
+
+    def refuse(self, more: Sequence[str], known: Namespace) -> NoReturn:
+        """Raise `WrongUsage` for words that are more than the verb takes, beside what it knows."""
+        if unknown := next((word for word in more if word.startswith("-")), ""):
+            name = unknown.partition("=")[0][:WORDS_CHARACTERS]
+            meant = nearest(name, {*re.findall(r"--[\w-]+", self.format_usage())} - UNASKED)
             raise WrongUsage(
-                f"`{self.verb.prog}` has no {found[1]}{f'; did you mean {meant}?' if meant else ''}"
+                f"`{self.prog}` has no {name}{f'; did you mean {meant}?' if meant else ''}",
+                hint=f"`{self.prog} --help` lists what it has{AFTER_DASHES * bool(TEXTS & {*self.given})}",
             )
-        super().error(message)
+        hint = f"`{self.prog} --help` says what it takes"
+        if TEXTS.intersection(self.given):
+            hint = "several words that are one text stand in quotes"
+            if self.given[-1] in TEXTS:  # so that what is left over belongs to it
+                text = " ".join((str(getattr(known, self.given[-1])), *more))
+                hint += f": {shlex.quote(text)}" if len(text) <= TEXT_CHARACTERS else ""
+        raise WrongUsage(f"`{self.prog}` does not take {' '.join(more)[:WORDS_CHARACTERS]!r} too", hint=hint)
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return what of all that is known may be meant, "" where nothing is like it."""
     from difflib import get_close_matches  # noqa: PLC0415  who types what there is needs it not
 
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=LIKE_MIN)), "")
@@ -112,11 +159,11 @@ def _meant(words: str) -> str:
     known = [verb.words for verb in verbs()]
     if group:
         beside = [one.removeprefix(f"{group} ") for one in known if one.startswith(f"{group} ")]
-        near = _nearest(typed, beside)
+        near = nearest(typed, beside)
         found = f"{group} {near}" if near else ""
     else:  # or it is an action whose group was left out
         inner = (one for one in known if one.endswith(f" {typed}"))
-        found = OTHER_WORDS.get(typed) or next(inner, _nearest(typed, [*known, *GROUPS, *OTHER_WORDS]))
+        found = OTHER_WORDS.get(typed) or next(inner, nearest(typed, [*known, *GROUPS, *OTHER_WORDS]))
     return f"; did you mean `omegad {OTHER_WORDS.get(found, found)}`?" if found else ""
 
 
@@ -126,7 +173,33 @@ def methods() -> dict[str, Fields]:
     return {method["name"]: method for method in json.loads(derived.read(derived.METHODS))}
 
 
-def parser(words: Sequence[str]) -> ArgumentParser:
+def parse(words: Sequence[str]) -> Namespace:
+    """Return what *words* ask for. Raises `WrongUsage`."""
+    whole = parser(words)
+    known, more = whole.parse_known_args(words)
+    if more:
+        (whole.verb or whole).refuse(more, known)
+    return known
+
+
+def in_verbs(text: str) -> str:
+    """Return what is said of methods, with the verbs in their place that people type."""
+    return re.sub(r"`?\b([a-z]+\.[a-z_]+)\b`?", lambda found: _verb_of().get(found[1], found[0]), text)
+
+
+@cache
+def _verb_of() -> dict[str, str]:
+    return {verb.method: f"`omegad {verb.words}`" for verb in reversed(verbs())}
+
+
+def option_of(method: str, name: str, otherwise: str) -> str:
+    """Return the option that gives a method's parameter, *otherwise* where none does."""
+    verb = next((verb for verb in verbs() if verb.method == method), Verb())
+    options = [one["name"] for one, is_given in _parameters(verb) if not is_given]
+    return f"--{_option(name)}" if name in options else otherwise
+
+
+def parser(words: Sequence[str]) -> "_Parser":
     """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be
     meant, and what those take.
     """
@@ -138,7 +211,16 @@ def parser(words: Sequence[str]) -> ArgumentParser:
         allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
-    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
+    whole.set_defaults(
+        home=None,
+        socket=None,
+        json=False,
+        no_spawn=False,
+        module="daemon",
+        function="begin",
+        words="",
+        method="",
+    )
     _add_global(whole)
     groups: dict[str, Verbs] = {}
     groups[""] = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
@@ -197,8 +279,8 @@ def _add_global(target: ArgumentParser) -> None:
     )
 
 
-def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
-    does = verb.about or methods()[verb.method]["about"]
+def _add(verbs: "Verbs", name: str, verb: Verb) -> _Parser:
+    does = in_verbs(verb.about or methods()[verb.method]["about"])
     epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
     target = verbs.add_parser(
         name,
@@ -210,12 +292,29 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
     )
     module, _, function = verb.by.partition(".")
     target.set_defaults(
-        module=module, function=function, method=verb.method, says=verb.says, table=verb.table
+        module=module,
+        function=function,
+        words=verb.words,
+        method=verb.method,
+        says=verb.says,
+        table=verb.table,
     )
     return target
 
 
-def _fill(target: ArgumentParser, verb: Verb) -> None:
+def _parameters(verb: Verb) -> list[tuple[Fields, bool]]:
+    """Return the parameters of a verb's method, and whether each stands for itself, without a dash."""
+    return [
+        (one, one.get("is_required", False) if verb.given is None else one["name"] in verb.given)
+        for one in (methods()[verb.method].get("parameters", ()) if verb.method else ())
+    ]
+
+
+def _option(name: str) -> str:
+    return SINGULAR.get(name, name.replace("_", "-"))
+
+
+def _fill(target: _Parser, verb: Verb) -> None:
     """Add what a verb takes: what it says itself, and the parameters of its method."""
     for option in verb.options:
         name, about = option.name, option.about
@@ -235,11 +334,11 @@ def _fill(target: ArgumentParser, verb: Verb) -> None:
                 help=about,
             )
     taken = FOR_PROGRAMS | {option.name for option in verb.options}
-    for parameter in methods()[verb.method].get("parameters", ()) if verb.method else ():
-        is_required = parameter.get("is_required", False)
-        is_given = is_required if verb.given is None else parameter["name"] in verb.given
-        if parameter["name"] not in taken:
-            _add_parameter(target, parameter, is_given=is_given)
+    own = [option.name for option in verb.options if option.is_given]
+    parameters = [(one, is_given) for one, is_given in _parameters(verb) if one["name"] not in taken]
+    for parameter, is_given in parameters:
+        _add_parameter(target, parameter, is_given=is_given)
+    target.given = (*own, *(one["name"] for one, is_given in parameters if is_given))
     _add_global(target)
 
 
@@ -251,7 +350,7 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
         about += f", {least:g} to {most:,.10g}" if most is not None else f", {least:g} or more"
     if (default := parameter.get("default")) is not None:
         about += f" ({', '.join(map(str, default)) if isinstance(default, list) else default})"
-    option = SINGULAR.get(name, name.replace("_", "-"))
+    option = _option(name)
     more: Fields = {"help": about.replace("%", "%%")}
     if kind == "flag":
         more |= {"action": "store_true", "default": None}
@@ -260,7 +359,7 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
     elif choices := parameter.get("choices"):
         more["choices"] = choices
     else:
-        metavar = "ID" if name == "supersedes" else option.rpartition("-")[2].upper()
+        metavar = STANDS_FOR.get(name) or option.rpartition("-")[2].upper()
         more |= {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
     if parameter.get("is_many") and "action" not in more:
         more["action"] = "append"

@@ -145,11 +145,16 @@ def _tell_left(answer: Answer, where: str) -> None:
 
 
 def is_wanted(question: str, otherwise: str) -> bool:
-    """Ask on a terminal; elsewhere, where only --yes is a yes, say that."""
+    """Ask on a terminal; elsewhere, where only --yes is a yes, say *otherwise*, and on a terminal after a no
+    what of that stands before its colon: that nothing was done.
+    """
     if not (sys.stdin and sys.stdin.isatty()):
         warn(otherwise)
         return False
-    return confirmed(question)
+    if confirmed(question):
+        return True
+    print(otherwise.partition(":")[0])
+    return False
 
 
 @answered

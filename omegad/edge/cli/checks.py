@@ -99,7 +99,7 @@ def home(instance: Instance) -> Iterator[Finding]:
         yield _private("home", path)
         yield from _files(instance)
     else:
-        yield Finding("home", "ok", f"{path} will be made when the daemon starts")
+        yield Finding("home", "ok", f"{path} is not there yet, and is made by what follows")
     free = shutil.disk_usage(next(parent for parent in (path, *path.parents) if parent.exists())).free
     seen = f"{size(free)} are free"
     if free < DISK_NEEDED_BYTES:
@@ -249,7 +249,7 @@ def asked(instance: Instance, method: str, **params: object) -> Answer:
 def daemon(instance: Instance) -> Iterator[Finding]:
     """Reach the daemon, starting it where that is allowed."""
     was_running = starting.answering(instance.paths) is not None
-    ensure(instance)
+    ensure(instance, makes_home=True)
     status = asked(instance, "system.status")
     seen = f"process {status['pid']} answers, version {status['version']}, {size(status['rss_bytes'])}"
     if status["home"] != str(instance.paths.home):

@@ -6,7 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -15,7 +15,7 @@ import msgspec
 from omegad import __version__
 from omegad.client.blocking import Client
 from omegad.edge.cli import starting
-from omegad.edge.cli.arguments import WrongUsage, methods
+from omegad.edge.cli.arguments import TEXTS, WrongUsage, methods, nearest
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     console,
@@ -24,12 +24,13 @@ from omegad.edge.cli.printing import (
     moment,
     painted,
     safe,
+    size,
     warn,
     warn_if_stale,
     write_json,
 )
 from omegad.requests.verb import WATCHING
-from omegad.runtime.errors import NoDaemon, ShuttingDown, Stale
+from omegad.runtime.errors import NoDaemon, NoHome, OmegadError, ShuttingDown, Stale
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.versions import is_older
 
@@ -42,7 +43,21 @@ STALE_S = 300.0  # views that are built anew have thousands of events a second b
 ASK_AGAIN_S = 0.5
 WATCH_S = 1.0
 PROGRESS = "progress"
-STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
+STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes
+
+NAMES = {
+    "project": "SELECT project AS name FROM memories",
+    "tags": (
+        "SELECT value AS name FROM memories, json_each(tags)"
+        " UNION SELECT value FROM memories, json_each(auto_tags)"
+    ),
+    "entity_id": "SELECT entity_id AS name FROM memories",
+    "session_id": "SELECT session_id AS name FROM memories",
+}
+"""Where the names are that filters ask for."""
+NAMES_SQL = "SELECT DISTINCT name FROM ({}) WHERE name IS NOT NULL ORDER BY name = '{}' DESC, name"
+NAMES_SHOWN = 8
+SAID = {"tags": "tag", "entity_id": "entity", "session_id": "session"}
 
 Answer: TypeAlias = Json
 """What a method answers: any JSON."""
@@ -55,16 +70,18 @@ def ask(instance: Instance, method: str, **params: object) -> Answer:
     A daemon that stops under the question leaves it to the next one, unless it may have written something
     already. What the views do not show yet is waited for, and who looks is told how far they are.
     """
-    chosen = given(params)
+    chosen, writes = given(params), methods()[method].get("writes", False) and not params.get("dry_run")
     try:
-        with connected(instance) as client:
+        with connected(instance, makes_home=writes) as client:
             return _patiently(client, method, chosen)
     except ShuttingDown:
         pass  # it was refused, and nothing was done
+    except NoHome:
+        raise
     except NoDaemon:
-        if methods()[method].get("writes") or not instance.may_spawn:
+        if writes or not instance.may_spawn:
             raise
-    with connected(instance) as client:
+    with connected(instance, makes_home=writes) as client:
         return _patiently(client, method, chosen)
 
 
@@ -100,8 +117,11 @@ def connected(
     timeout_s: float | None = ANSWER_S,
     name: str = NAME,
     on_notice: OnNotice | None = None,
+    *,
+    makes_home: bool = False,
 ) -> Iterator[Client]:
-    """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started.
+    """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started, and
+    `NoHome` as `ensure` does.
 
     A daemon that is older than this omegad gives way to a new one, or that is said where it may not, or the
     service runs another omegad.
@@ -111,7 +131,7 @@ def connected(
         try:
             stack.enter_context(client)
         except (NoDaemon, ShuttingDown):
-            ensure(instance)
+            ensure(instance, makes_home=makes_home)
             stack.enter_context(client)
         if client.server_version and is_older(client.server_version, __version__):
             from omegad.edge.cli import units  # noqa: PLC0415  needed after an upgrade alone
@@ -130,8 +150,10 @@ def connected(
         yield client
 
 
-def ensure(instance: Instance) -> None:
-    """Start the daemon unless it answers; raises `NoDaemon` where that may not or cannot be."""
+def ensure(instance: Instance, *, makes_home: bool = False) -> None:
+    """Start the daemon unless it answers; raises `NoDaemon` where that may not or cannot be, and `NoHome`
+    where there is no home and none is to be made.
+    """
     if starting.answering(instance.paths) is not None:
         return
     if not instance.may_spawn:
@@ -139,6 +161,8 @@ def ensure(instance: Instance) -> None:
             f"no omegad answers on {instance.paths.socket}",
             hint="run `omegad start`, or leave out --no-spawn",
         )
+    if not makes_home:
+        starting.require_home(instance.paths)
     starting.start(instance)
 
 
@@ -183,6 +207,8 @@ def asked(arguments: Namespace, instance: Instance) -> Answer:
     not be what was given then. Raises `WrongUsage` as `parameters` does.
     """
     answer = ask(instance, arguments.method, **parameters(arguments))
+    if not arguments.json and not any(isinstance(value, list) and value for value in answer.values()):
+        _warn_of_unknown(arguments, instance)
     then = None if arguments.json else answer.pop("as_of", None)
     if not then:
         return answer
@@ -194,6 +220,28 @@ def asked(arguments: Namespace, instance: Instance) -> Answer:
     if then["erased"]:
         warn(f"{then['erased']} events up to there were erased since, and are not shown")
     return answer
+
+
+def _warn_of_unknown(arguments: Namespace, instance: Instance) -> None:
+    """Warn of filters that no memory passes, whatever else is asked, and say which names are like theirs."""
+    filtered = {parameter["name"] for parameter in methods()[arguments.method].get("parameters", ())}
+    if "tags" not in filtered or methods()[arguments.method].get("writes"):
+        return
+    for name, table in NAMES.items():
+        names = getattr(arguments, name, None) or ()
+        for named in [names] if isinstance(names, str) else names:
+            quoted = named.replace("'", "''")
+            with suppress(OmegadError):  # which says no more than that nothing was found
+                rows = ask(instance, "audit.sql", sql=NAMES_SQL.format(table, quoted), limit=1_000)["rows"]
+                known = [str(row[0]) for row in rows]
+                if named in known:
+                    continue
+                meant = nearest(named, known)
+                there = ", ".join(known[:NAMES_SHOWN]) + ", …" * (len(known) > NAMES_SHOWN)
+                warn(
+                    f"there is no {SAID.get(name, name)} {named!r} here"
+                    + (f"; did you mean {meant!r}?" if meant else f": there are {there}" if known else "")
+                )
 
 
 def answered(show: Callable[[Answer, Namespace], None]) -> Callable[[Namespace, Instance], None]:
@@ -224,7 +272,7 @@ def parameters(arguments: Namespace) -> dict[str, object]:
 
 def _value(parameter: Fields, given: object) -> object:
     name = parameter["name"]
-    if given == "-" and name == "content":
+    if given == "-" and name in TEXTS:
         return standard_input()
     if parameter["kind"] != "json" or not isinstance(given, str):
         return given
@@ -237,10 +285,18 @@ def _value(parameter: Fields, given: object) -> object:
 
 def standard_input() -> str:
     """Return what standard input says, without the line ends after it. Raises `WrongUsage` for what is not
-    UTF-8.
+    UTF-8, or is too much.
     """
-    data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
+    data = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1) if sys.stdin else b""
+    if len(data) > STDIN_BYTES_MAX:
+        raise WrongUsage(
+            f"standard input has more than {size(STDIN_BYTES_MAX)}",
+            hint="store the essence, or several memories; `omegad import` takes whole files in",
+        )
     try:
         return data.decode().rstrip("\n")
     except UnicodeDecodeError as error:
-        raise WrongUsage(f"standard input is not UTF-8: {error}") from error
+        raise WrongUsage(
+            f"standard input is not text in UTF-8, from byte {error.start:,} on",
+            hint="`iconv -f LATIN1 -t UTF-8 FILE | omegad …` passes on a text of another encoding",
+        ) from error

@@ -25,7 +25,6 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
-from omegad.rpc import endpoint
 from omegad.runtime import config, pausing
 from omegad.runtime.errors import Invalid, OmegadError
 
@@ -204,9 +203,9 @@ def _upkeep(answer: Answer) -> str:
 def _retention(kept: Answer | None) -> str:
     if kept is None:
         return "everything is kept"
-    days = ", ".join(f"{kind} {days} days" for kind, days in kept["days"].items())
+    days = ", ".join(f"{kind} after {days} days" for kind, days in kept["days"].items())
     if not kept["is_on"]:
-        return f"off: nothing goes by itself; `omegad retention` lets go of details of {days}"
+        return f"off: nothing goes by itself; `omegad retention` lets go, after a yes, of details of {days}"
     if kept["begins_at"]:
         many = sum(kept["waiting"].values())
         what = f"{many:,} events ({size(kept['waiting_bytes'])})" if many else "what is older"
@@ -260,7 +259,7 @@ def resume(arguments: Namespace, instance: Instance) -> None:
 
 def _write(instance: Instance, text: str) -> None:
     home = instance.paths.home
-    endpoint.private_directory(home, "OMEGAD_HOME")
+    starting.make_home(instance.paths)
     part = home / f".{pausing.FILE}.{os.getpid()}"
     part.write_text(text, encoding="ascii")
     part.replace(home / pausing.FILE)

@@ -7,6 +7,7 @@ import subprocess
 from argparse import Namespace
 from pathlib import Path
 
+from omegad.edge.cli import starting
 from omegad.edge.cli.connection import Answer, answered, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import safe, tell
@@ -26,6 +27,7 @@ AUTHOR = ("-c", "user.name=omegad", "-c", "user.email=omegad@localhost", "-c", "
 
 def init(arguments: Namespace, instance: Instance) -> None:
     """Make the repository, with files to fill in; what is there is left as it is."""
+    starting.make_home(instance.paths)
     folder = instance.paths.identity
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / ".git").exists():

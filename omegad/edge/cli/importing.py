@@ -103,10 +103,10 @@ def run(arguments: Namespace, instance: Instance) -> int:
         "dry_run": arguments.dry_run,
     }
     if not arguments.dry_run:
+        ensure(instance, makes_home=True)
         report["memories_before"] = _count(instance)
         try:
             with counted("importing") as progress:
-                ensure(instance)
                 asyncio.run(taken.take_in(instance, steps, progress))
         except OmegadError:
             warn(

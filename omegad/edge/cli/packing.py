@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from omegad.edge.cli import starting
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import counted, size, tell
 from omegad.edge.cli.sealing import held
@@ -12,6 +13,7 @@ from omegad.runtime import alone
 
 def pack(arguments: Namespace, instance: Instance) -> None:
     """Write the log anew without what is free in it, and put that in its place once it has verified."""
+    starting.require_home(instance.paths)
     with held(instance) as paths:
         seal.enter(paths)
         log = paths.log.resolve()  # which may be a link

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from argparse import Namespace
+from codecs import lookup
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
@@ -85,10 +86,12 @@ def confirmed(question: str) -> bool:
 
 def in_json(value: object, indent: int = 0) -> str:
     """Return *value* as JSON, on one line unless it is to be indented, in which a terminal finds nothing
-    that it would obey.
+    that it would obey, and nothing that the encoding of standard output cannot say.
     """
     encoded = msgspec.json.encode(value)
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    if sys.stdout is not None and lookup(sys.stdout.encoding or "utf-8").name != "utf-8":
+        text = re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text)
     return _UNSEEN.sub(lambda sign: json.dumps(sign[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
 

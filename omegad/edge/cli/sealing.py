@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
 
+from omegad.edge.cli import starting
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.asking_first import is_wanted
 from omegad.edge.cli.instance import Instance
@@ -36,6 +37,12 @@ def seal(arguments: Namespace, instance: Instance) -> int:
     """
     if arguments.key_file and arguments.keyring:
         raise WrongUsage("pass --key-file or --keyring, not both")
+    if not (arguments.recover or arguments.yes or is_terminal(sys.stdin)):
+        warn(
+            "nothing was sealed: it shows a key, and asks whether that is written down; run it at a terminal,"
+            " or with --yes and keep the key that it prints"
+        )
+        return 1
     with held(instance) as paths:
         sqlite.seal()
         if arguments.recover:
@@ -47,13 +54,13 @@ def seal(arguments: Namespace, instance: Instance) -> int:
         with _kept(key, arguments, paths) as told:
             print(f"The recovery key of {paths.home}:\n\n  {home_key.written(key)}\n", file=sys.stderr)
             print(
-                f"It is kept in {told.place}. Write it down and keep it elsewhere: without it, and without"
-                " that, nobody can read the home, or its backups.",
+                f"It will be kept in {told.place}. Write it down and keep it elsewhere: without it, and"
+                " without that, nobody can read the home, or its backups.",
                 file=sys.stderr,
             )
             if not arguments.yes and not is_wanted(
                 "Is it written down, and the home to be sealed?",
-                "nothing was sealed, and the key is kept nowhere: run it with --yes to seal",
+                "nothing was sealed, and the key is kept nowhere",
             ):
                 return 1
             sealing.hold(key)
@@ -71,6 +78,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
 
 def unseal(arguments: Namespace, instance: Instance) -> int:
     """Write all of a sealed home plain. Exit with status 1 where the person does not go on."""
+    starting.require_home(instance.paths)
     with held(instance) as paths:
         if (told := home_seal.enter(paths)) is None:
             raise Refused("the home is not sealed")
@@ -135,6 +143,6 @@ def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Iterator[Seal]:
 def held(instance: Instance) -> Iterator[Paths]:
     """Hold a home, which is made if need be, so that no daemon serves it. Raises `AlreadyRunning`."""
     os.umask(0o077)
-    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    starting.make_home(instance.paths)
     with endpoint.lock(instance.paths.lock):
         yield instance.paths

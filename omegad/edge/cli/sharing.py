@@ -11,7 +11,7 @@ from functools import partial
 import anyio
 import msgspec
 
-from omegad.edge.cli.connection import Answer, answered, ask, asked, connected
+from omegad.edge.cli.connection import Answer, answered, ask, asked, connected, ensure
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.passwords import address_given, password_given, required
@@ -54,6 +54,7 @@ def join(arguments: Namespace, instance: Instance) -> None:
     where = address_given(arguments)
     team = required(arguments.team, "--team")
     where = password_given(arguments, where)
+    ensure(instance, makes_home=True)
     known = ask(instance, "share.status")
     before = known["team"]
     if before not in (None, team):

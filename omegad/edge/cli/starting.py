@@ -5,6 +5,8 @@ decides, and all wait for the winner; none leaves behind a process that could st
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -13,11 +15,13 @@ from textwrap import indent
 from typing import IO
 
 from omegad.client.blocking import Client
+from omegad.edge.cli.arguments import nearest
 from omegad.edge.cli.instance import Instance
+from omegad.edge.cli.printing import safe
 from omegad.rpc import endpoint
 from omegad.runtime import derived
 from omegad.runtime.config import Paths
-from omegad.runtime.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
+from omegad.runtime.errors import NoDaemon, NoHome, OmegadError, ShuttingDown, StorageFull, Unavailable
 from omegad.runtime.json_types import Fields
 
 START_S = 60.0
@@ -28,6 +32,10 @@ EXIT_S = 5.0  # from letting go of the home to being gone
 REASON_BYTES = 4_096
 REASON_LINES = 8
 QUOTED = "  | "
+SAID = re.compile(
+    r"^omegad: (?P<message>.+?)(?: \([A-Z_]+\))?\n  hint: (?P<hint>.+)", re.MULTILINE | re.DOTALL
+)
+"""How a verb, which `serve` is, says why it ended."""
 
 
 def answering(paths: Paths) -> int | None:
@@ -45,13 +53,32 @@ def ping(paths: Paths) -> Fields | None:
         return None
 
 
+def require_home(paths: Paths) -> None:
+    """Raise `NoHome` where there is none, with one beside it that is called almost the same."""
+    if paths.home.is_dir():
+        return
+    meant = nearest(
+        paths.home.name, [log.parent.name for log in paths.home.parent.glob(f"*/{paths.log.name}")]
+    )
+    near = f"; did you mean {paths.home.with_name(meant)}?" if meant else ""
+    raise NoHome(f"there is no home at {paths.home}{near}")
+
+
+def make_home(paths: Paths) -> None:
+    """Make the home if need be, and say so, since a name may be mistyped. Raises `Unavailable`."""
+    is_new = not paths.home.exists()
+    endpoint.private_directory(paths.home, "OMEGAD_HOME")
+    if is_new:
+        print(safe(f"made a new home: {paths.home}"), file=sys.stderr)
+
+
 def start(instance: Instance) -> int:
     """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon`
     with the reason.
     """
     paths = instance.paths
     try:
-        endpoint.private_directory(paths.home, "OMEGAD_HOME")
+        make_home(paths)
         process, offset = _launched(instance)
     except OmegadError as error:
         raise NoDaemon(f"omegad cannot be started: {error}", hint=error.hint) from error
@@ -74,12 +101,7 @@ def start(instance: Instance) -> int:
         elif is_lost:
             (process, offset), is_lost = _launched(instance), False
         else:
-            said = last_lines(paths.daemon_log, offset)
-            said = said or f"it ended with status {process.returncode} and said nothing"
-            raise NoDaemon(
-                f"omegad could not be started:\n{indent(said, QUOTED)}",
-                hint=f"{paths.daemon_log} has all of it; `omegad doctor` may know more",
-            )
+            raise _failed(paths, last_lines(paths.daemon_log, offset), process.returncode)
     if endpoint.holder(paths.lock) not in {
         process.pid,
         0,
@@ -87,6 +109,22 @@ def start(instance: Instance) -> int:
         process.terminate()
         process.wait()
     return pid
+
+
+def _failed(paths: Paths, said: str, status: int) -> NoDaemon:
+    """Return why a daemon ended that said something, or nothing, before."""
+    if found := SAID.search(said):
+        return NoDaemon(
+            f"omegad could not be started: {found['message']}",
+            hint=f"{found['hint']}; {paths.daemon_log} has all that it said",
+        )
+    if not said and not shutil.disk_usage(paths.home).free:
+        return NoDaemon("omegad could not be started: the disk of the home is full", hint=StorageFull.hint)
+    said = said or f"it ended with status {status} and said nothing"
+    return NoDaemon(
+        f"omegad could not be started:\n{indent(said, QUOTED)}",
+        hint=f"{paths.daemon_log} has all of it; `omegad doctor` may know more",
+    )
 
 
 def _launched(instance: Instance) -> tuple[subprocess.Popen[bytes], int]:

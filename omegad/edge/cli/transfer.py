@@ -17,6 +17,7 @@ from typing import TextIO
 
 import msgspec
 
+from omegad.edge.cli import starting
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import connected
 from omegad.edge.cli.instance import Instance
@@ -158,7 +159,7 @@ def _free_home(instance: Instance, hint: str, *, may_replace: bool = False) -> I
     seal.unlock(instance.paths)
     log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
     os.umask(0o077)
-    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    starting.make_home(instance.paths)
     with endpoint.lock(instance.paths.lock):
         log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
         yield
@@ -251,7 +252,7 @@ def salvage(views_file: Path, out: TextIO) -> int:
 
 def _store_again(source: Path, instance: Instance) -> int:
     refused = count = 0
-    with source.open("rb") as stored, connected(instance) as client:
+    with source.open("rb") as stored, connected(instance, makes_home=True) as client:
         for number, line in enumerate(stored, 1):
             try:
                 one = msgspec.json.decode(line, type=Line)

@@ -30,7 +30,7 @@ def install(arguments: Namespace, instance: Instance) -> int:
         return _show(arguments, changes, written=False)
     _let_go(changes, orders, world)
     starting.stop(instance.paths)
-    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    starting.make_home(instance.paths)
     endpoint.private_directory(instance.paths.socket.parent)
     for change in changes:
         planning.carry_out(change, world)

@@ -77,7 +77,7 @@ def gateway(arguments: Namespace, instance: Instance) -> None:
 def page(arguments: Namespace, instance: Instance) -> None:
     """Serve the page alone, with a token of this run's own, and open it in the browser."""
     _check_installed()
-    endpoint.private_directory(instance.paths.home)
+    starting.require_home(instance.paths)
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # so that nothing is left, however early it comes
@@ -96,7 +96,7 @@ def _serve_home(instance: Instance, names: Sequence[Name], port: int, where: str
     """
     _check_installed()
     paths = instance.paths
-    endpoint.private_directory(paths.home)
+    starting.make_home(paths)
     if pid := endpoint.holder(paths.gateway_lock):  # the one that runs is to end
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + LEAVING_S
@@ -199,7 +199,7 @@ def _open(address: str) -> None:
 
 
 def _print_token(paths: config.Paths) -> None:
-    endpoint.private_directory(paths.home)
+    starting.make_home(paths)
     print(token_of(paths))
 
 

@@ -80,7 +80,7 @@ def open_log(path: Path) -> Connection:
     version wrote it.
     """
     if not path.is_file():
-        raise Invalid(f"there is no log at {path}")
+        raise Invalid(f"there is no log at {path}", hint="--home or OMEGAD_HOME names another home")
     with sealing.as_is(path):
         connection = open_reader(path)
     try:

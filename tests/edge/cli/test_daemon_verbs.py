@@ -56,6 +56,24 @@ def test_without_a_daemon_a_verb_may_be_told_to_start_none(omegad: Command) -> N
     assert not omegad.home.exists()
 
 
+def test_a_home_is_made_by_who_writes_and_said_to_be(omegad: Command, tmp_path: Path) -> None:
+    for verb in ("query x", "status", "log", "verify", "pack", "unseal", "retention --dry-run"):
+        assert "there is no home at" in omegad(*verb.split(), status=3).stderr
+    assert not omegad.home.exists()
+    assert f"made a new home: {omegad.home}\n" in omegad("store", "the first of all").stderr
+    assert omegad("store", "the second").stderr.count("home") == 0
+    mistyped = omegad("list", "--home", str(tmp_path / "hoem"), status=3).stderr
+    assert f"did you mean {omegad.home}?" in mistyped
+
+
+def test_a_folder_of_other_things_is_not_taken_for_a_home(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o755)
+    (omegad.home / "passwd").touch()
+    refused = omegad("start", status=3).stderr
+    assert "it holds other things" in refused
+    assert "chmod" not in refused
+
+
 def test_a_daemon_that_is_killed_is_started_anew_by_the_next_verb(omegad: Command) -> None:
     pid = omegad.json("start")["pid"]
     os.kill(pid, 9)
@@ -63,6 +81,7 @@ def test_a_daemon_that_is_killed_is_started_anew_by_the_next_verb(omegad: Comman
 
 
 def test_starts_at_the_same_moment_yield_one_daemon(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700)
     racers = [omegad.begin("start", "--json") for _ in range(4)] + [omegad.begin("status", "--json")]
     answers = [racer.communicate(timeout=PATIENCE_S) for racer in racers]
     assert [racer.returncode for racer in racers] == [0] * len(racers), answers
@@ -104,7 +123,7 @@ def test_a_verb_that_meets_a_stopping_daemon_gets_the_next_one(omegad: Command) 
 
 def test_a_daemon_that_cannot_start_says_why(omegad: Command) -> None:
     failed = omegad("start", status=3, OMEGAD_MODEL="no-such-model")
-    assert "Invalid enum value 'no-such-model'" in failed.stderr
+    assert "could not be started: model cannot be 'no-such-model': it is one of" in failed.stderr
     assert str(omegad.paths.daemon_log) in failed.stderr
 
 

@@ -114,6 +114,26 @@ def test_nothing_found_is_no_failure(served: Command) -> None:
     assert served("query", "zebra xylophone", "--mode", "keyword").stdout == "nothing found\n"
 
 
+def test_a_filter_that_no_memory_passes_is_told_with_what_is_like_it(served: Command) -> None:
+    served.store("The lathe is oiled on Mondays", project="workshop", tags=["upkeep"])
+    told = served("query", "lathe", "--project", "workshp", "--tag", "upkeep").stderr
+    assert "there is no project 'workshp' here; did you mean 'workshop'?" in told
+    assert "tag" not in told
+    assert "here: there are " in served("list", "--tag", "it''s").stderr
+    assert "there is no" not in served("list", "--project", "workshop", "--since", "2999-01-01").stderr
+
+
+def test_a_text_comes_from_standard_input_and_a_blank_one_is_no_question(served: Command) -> None:
+    served.store("The anvil stands by the door")
+    assert "anvil" in served("query", "-", stdin=b"where is the anvil?\n").stdout
+    assert "text must not be empty" in served("query", " ", status=2).stderr
+
+
+def test_hints_for_programs_name_verbs_at_a_shell(served: Command) -> None:
+    assert "`omegad tasks` shows the ones" in served("task", "get", "tsk-0", status=1).stderr
+    assert "`omegad memory prune` drops" in " ".join(served("memory", "junk", "--help").stdout.split())
+
+
 def test_a_person_of_whom_nobody_has_heard_is_refused(served: Command) -> None:
     for verb in ("query x", "list", "timeline", "memory lessons"):
         refused = served(*verb.split(), "--person", "Zoe", status=2).stderr
@@ -125,10 +145,13 @@ def test_a_person_of_whom_nobody_has_heard_is_refused(served: Command) -> None:
     ("typed", "said"),
     [
         (("store", ""), "content must not be empty"),
-        (("query", "x", "--limit", "0"), "limit must be at least 1"),
+        (
+            ("query", "x", "--limit", "0"),
+            "--limit must be at least 1 (MEMORY)\n  hint: `omegad query --help`",
+        ),
         (("query", "x", "--limit", "101"), "limit must be at most 100"),
         (("store", "x", "--project", "p" * 300), "project must have at most 256 characters"),
-        (("store", "x", *("--tag", "t") * 99), "tags must have at most 32 entries"),
+        (("store", "x", *("--tag", "t") * 99), "--tag must have at most 32 entries"),
     ],
 )
 def test_what_does_not_fit_is_said_in_words(typed: tuple[str, ...], said: str, served: Command) -> None:
@@ -327,7 +350,7 @@ def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
         (("similar", "mem-0"), "there is no memory mem-0"),
         (("traverse", "mem-0"), "there is no memory mem-0"),
         (("edit", "mem-0", "x"), "there is no memory mem-0"),
-        (("traverse", "mem-0", "--max-hops", "6"), "max_hops must be at most 5"),
+        (("traverse", "mem-0", "--max-hops", "6"), "--max-hops must be at most 5"),
         (("receipts",), "whose receipts?"),
     ],
 )

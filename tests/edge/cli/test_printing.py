@@ -1,3 +1,6 @@
+import io
+import sys
+
 import pytest
 
 from omegad.edge.cli import printing
@@ -35,3 +38,8 @@ def test_columns_are_as_wide_as_their_widest_cell(capsys: pytest.CaptureFixture[
 def test_fields_that_say_nothing_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     printing.write_fields([("name", "value"), ("nothing", None), ("empty", ""), ("zero", 0)])
     assert capsys.readouterr().out == "name  value\nzero  0\n"
+
+
+def test_json_is_json_whatever_the_encoding_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    assert printing.in_json({"said": "Straße 🦉"}) == '{"said":"Stra\\u00dfe \\ud83e\\udd89"}'

@@ -84,17 +84,27 @@ def test_wrong_usage_is_told_apart(wrong: tuple[str, ...], omegad: Command) -> N
         ("serach x", "did you mean `omegad query`?"),
         ("query x --projct shop", "`omegad query` has no --projct; did you mean --project?"),
         ("memory", "`omegad memory --help` lists it"),
+        ("store the deploy isn't", "stand in quotes: 'the deploy isn'\"'\"'t'\n"),
+        ("query where is it --project shop", "stand in quotes: 'where is it'\n"),
+        ("delete mem-0 mem-1", "`omegad delete` does not take 'mem-1' too"),
+        ("memory edit mem-0", "needs CONTENT\n  hint: as in: omegad memory edit mem-"),
+        ("query x --limit ten", "--limit is a whole number, and not 'ten'"),
+        ("query x --mode psychic", "--mode is one of "),
+        ("query x --limit", "--limit needs a value"),
+        ("seal --key-file a --keyring", "`omegad seal --help` explains it"),
+        ("list --home=", "--home and --socket need a path"),
         ("zzzqqq", "there is no `omegad zzzqqq`\n"),
     ],
 )
 def test_what_is_mistyped_is_told_what_may_be_meant(typed: str, said: str, omegad: Command) -> None:
     refused = omegad(*typed.split(), status=2)
     assert said in refused.stderr
-    assert "choose from" not in refused.stderr
+    assert not {"choose", "usage:"} & set(refused.stderr.split())
 
 
 def test_standard_input_that_is_not_text_is_wrong_usage(omegad: Command) -> None:
-    assert "not UTF-8" in omegad("store", "-", stdin=b"\xff", status=2).stderr
+    assert "not text in UTF-8" in omegad("store", "-", stdin=b"\xff", status=2).stderr
+    assert "more than 1.0 MiB" in omegad("store", "-", stdin=b"a" * 2_000_000, status=2).stderr
 
 
 def test_global_options_are_understood_before_and_after_the_verb() -> None:
@@ -108,7 +118,7 @@ def test_global_options_are_understood_before_and_after_the_verb() -> None:
 
 
 def test_a_reader_who_has_read_enough_is_not_complained_to(omegad: Command) -> None:
-    for arguments_given in (("--help",), ("status",), ("log", "--after", "0")):
+    for arguments_given in (("--help",), ("start",), ("log", "--after", "0")):
         reading, writing = os.pipe()
         os.close(reading)
         command = [sys.executable, "-m", "omegad", *arguments_given]
