@@ -412,14 +412,17 @@ METHODS = (
         answer=Claimed,
         prepare=prepare_files,
         decide=claim,
-        verb=Verb(says="claimed at position {position}"),
+        verb=Verb(
+            examples=("omegad claim files s-1 src/billing.py src/invoices.py",),
+            says="claimed at position {position}",
+        ),
     ),
     CommandMethod(
         params=ClaimBranch,
         answer=Claimed,
         prepare=prepare_branch,
         decide=claim,
-        verb=Verb(says="claimed {ref} at position {position}"),
+        verb=Verb(examples=("omegad claim branch s-1 main .",), says="claimed {ref} at position {position}"),
     ),
     CommandMethod(
         params=ReleaseClaims,

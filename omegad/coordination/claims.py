@@ -180,5 +180,12 @@ METHODS = (
             "omega_coord claims", by="coordinating.held", takes={"project": "session.project"}, limit=20
         ),
     ),
-    QueryMethod(params=CheckClaims, answer=ClaimList, views=VIEWS, prepare=prepare_check, read=check),
+    QueryMethod(
+        params=CheckClaims,
+        answer=ClaimList,
+        views=VIEWS,
+        prepare=prepare_check,
+        read=check,
+        verb=Verb(examples=("omegad claim check src/billing.py",)),
+    ),
 )

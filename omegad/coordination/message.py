@@ -388,8 +388,18 @@ METHODS = (
             examples=('omegad message send "Stop at the migration" --to-project shop',),
         ),
     ),
-    CommandMethod(params=ReceiveMessages, answer=Received, decide=receive),
-    CommandMethod(params=AnnounceIntent, answer=Acknowledged, decide=announce),
+    CommandMethod(
+        params=ReceiveMessages,
+        answer=Received,
+        decide=receive,
+        verb=Verb(examples=("omegad message receive s-1",)),
+    ),
+    CommandMethod(
+        params=AnnounceIntent,
+        answer=Acknowledged,
+        decide=announce,
+        verb=Verb(examples=("omegad intent announce s-1 'move billing to PostgreSQL 17'",)),
+    ),
     QueryMethod(
         params=ListMessages,
         answer=MessagePage,

@@ -341,19 +341,28 @@ METHODS = (
         ),
     ),
     CommandMethod(
-        params=ClaimTask, answer=TaskAnswer, decide=claim, verb=Verb(says="{task_id} is claimed by {owner}")
+        params=ClaimTask,
+        answer=TaskAnswer,
+        decide=claim,
+        verb=Verb(
+            examples=("omegad task claim task-0f2c7f4e9a0b s-1",), says="{task_id} is claimed by {owner}"
+        ),
     ),
     CommandMethod(
         params=NextTask,
         answer=TaskAnswer,
         decide=take_next,
-        verb=Verb(says="{task_id|no task is ready}{owner: is claimed by %s}"),
+        verb=Verb(
+            examples=("omegad task next s-1",), says="{task_id|no task is ready}{owner: is claimed by %s}"
+        ),
     ),
     CommandMethod(
         params=ProgressTask,
         answer=TaskAnswer,
         decide=progress,
-        verb=BECAME,
+        verb=BECAME._replace(
+            examples=("omegad task progress task-0f2c7f4e9a0b 'tables are copied, indexes are next'",)
+        ),
         tool=AgentTool(
             "omega_coord task_progress", by="coordinating.settled", takes=SETTLING | {"progress": "text"}
         ),
@@ -371,12 +380,17 @@ METHODS = (
         params=FailTask,
         answer=TaskAnswer,
         decide=fail,
-        verb=BECAME,
+        verb=BECAME._replace(examples=("omegad task fail task-0f2c7f4e9a0b 'the migration needs a lock'",)),
         tool=AgentTool(
             "omega_coord task_fail", by="coordinating.settled", takes=SETTLING | {"reason": "text"}
         ),
     ),
-    CommandMethod(params=CancelTask, answer=TaskAnswer, decide=cancel, verb=BECAME),
+    CommandMethod(
+        params=CancelTask,
+        answer=TaskAnswer,
+        decide=cancel,
+        verb=BECAME._replace(examples=("omegad task cancel task-0f2c7f4e9a0b 'no longer wanted'",)),
+    ),
     CommandMethod(
         params=ReopenTask,
         answer=TaskAnswer,

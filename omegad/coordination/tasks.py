@@ -182,5 +182,11 @@ METHODS = (
             "omega_coord task_list", by="coordinating.tasks", takes={"project": "session.project"}, limit=20
         ),
     ),
-    QueryMethod(params=GetTask, answer=WholeTask, views=("coord_tasks",), read=get),
+    QueryMethod(
+        params=GetTask,
+        answer=WholeTask,
+        views=("coord_tasks",),
+        read=get,
+        verb=Verb(examples=("omegad task get task-0f2c7f4e9a0b",)),
+    ),
 )

@@ -332,7 +332,7 @@ METHODS = (
         answer=ThesisFound,
         views=("theses", "memories"),
         read=get_thesis,
-        verb=Verb(by="theses.get"),
+        verb=Verb(examples=("omegad thesis get th-0123456789abcdef",), by="theses.get"),
         tool=AgentTool("omega_thesis get", by="thesis.shown"),
     ),
 )

@@ -455,7 +455,10 @@ METHODS = (
         params=RetractEvidence,
         answer=Acknowledged,
         decide=retract,
-        verb=Verb(says="{evidence_id} counts no longer for {thesis_id}"),
+        verb=Verb(
+            examples=("omegad thesis retract th-0123456789abcdef ev-0123456789abcdef",),
+            says="{evidence_id} counts no longer for {thesis_id}",
+        ),
         tool=AgentTool("omega_thesis retract", by="thesis.done"),
     ),
     CommandMethod(
@@ -463,7 +466,10 @@ METHODS = (
         answer=ThesisAnswer,
         prepare=prepare_revision,
         decide=revise,
-        verb=Verb(says="{thesis_id} says so from version {version} on, in {memory_id}"),
+        verb=Verb(
+            examples=("omegad thesis revise th-0123456789abcdef 'Most exports fail for their size'",),
+            says="{thesis_id} says so from version {version} on, in {memory_id}",
+        ),
         tool=AgentTool("omega_thesis revise", by="thesis.done"),
     ),
     CommandMethod(params=OpenThesis, answer=Acknowledged, decide=open_thesis, is_internal=True),
@@ -471,7 +477,10 @@ METHODS = (
         params=PredictThesis,
         answer=Acknowledged,
         decide=predict,
-        verb=Verb(says="{thesis_id} is held to be true with a probability of {probability}"),
+        verb=Verb(
+            examples=("omegad thesis predict th-0123456789abcdef 0.8 --due 2026-12-31",),
+            says="{thesis_id} is held to be true with a probability of {probability}",
+        ),
         tool=AgentTool("omega_thesis predict", by="thesis.done"),
     ),
     CommandMethod(

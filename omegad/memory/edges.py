@@ -239,7 +239,10 @@ METHODS = (
         answer=Acknowledged,
         prepare=prepare_unlink,
         decide=unlink,
-        verb=Verb(says="unlinked {memory_id} from {target_id} at position {position}"),
+        verb=Verb(
+            examples=("omegad memory unlink mem-0123456789abcdef mem-fedcba9876543210",),
+            says="unlinked {memory_id} from {target_id} at position {position}",
+        ),
         tool=AgentTool("omega_memory unlink", by="memory.done"),
     ),
     CommandMethod(

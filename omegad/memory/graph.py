@@ -326,6 +326,7 @@ METHODS = (
         views=VIEWS,
         read=similar,
         verb=Verb(
+            examples=("omegad memory similar mem-0123456789abcdef --limit 5",),
             table=Table(
                 "results",
                 (
@@ -342,7 +343,7 @@ METHODS = (
                 warns={
                     "degraded": "DEGRADED: compared by {degraded} alone, because the memory has no vectors"
                 },
-            )
+            ),
         ),
         tool=AgentTool("omega_memory similar", by="memory.alike"),
     ),

@@ -103,7 +103,7 @@ METHODS = (
         read=page,
         finish=finish,
         turn=Turn.LONG,
-        verb=Verb(by="memories.history"),
+        verb=Verb(examples=("omegad memory history mem-0123456789abcdef",), by="memories.history"),
         tool=AgentTool("omega_memory history", by="memory.lived", limit=100),
     ),
 )

@@ -374,7 +374,12 @@ METHODS = (
         answer=Deleted,
         prepare=prepare_delete,
         decide=delete,
-        verb=Verb(also="delete", is_first=True, says="deleted {memory_id} at position {position}"),
+        verb=Verb(
+            examples=("omegad delete mem-0123456789abcdef --reason 'it was never so'",),
+            also="delete",
+            is_first=True,
+            says="deleted {memory_id} at position {position}",
+        ),
         tool=AgentTool("omega_memory delete", by="memory.done"),
     ),
     CommandMethod(
@@ -393,7 +398,10 @@ METHODS = (
         params=RestoreMemory,
         answer=Acknowledged,
         decide=restore,
-        verb=Verb(says="restored {memory_id} at position {position}"),
+        verb=Verb(
+            examples=("omegad memory restore mem-0123456789abcdef",),
+            says="restored {memory_id} at position {position}",
+        ),
         tool=AgentTool("omega_memory restore", by="memory.done"),
     ),
     CommandMethod(
@@ -410,19 +418,27 @@ METHODS = (
         params=PromoteMemory,
         answer=Promoted,
         decide=promote,
-        verb=Verb(says="promoted {memory_id}; it is {status}"),
+        verb=Verb(
+            examples=("omegad memory promote mem-0123456789abcdef",),
+            says="promoted {memory_id}; it is {status}",
+        ),
         tool=AgentTool("omega_memory promote", by="memory.done"),
     ),
     CommandMethod(
         params=DemoteMemory,
         answer=Acknowledged,
         decide=demote,
-        verb=Verb(says="{memory_id} is on probation again"),
+        verb=Verb(
+            examples=("omegad memory demote mem-0123456789abcdef",), says="{memory_id} is on probation again"
+        ),
     ),
     CommandMethod(
         params=CarryOver,
         answer=Acknowledged,
         decide=carry_over,
-        verb=Verb(says="{memory_id} carries over what {origin} counted of it"),
+        verb=Verb(
+            examples=("omegad memory carry_over mem-0123456789abcdef mem0 --retrievals 12 --helpful 3",),
+            says="{memory_id} carries over what {origin} counted of it",
+        ),
     ),
 )

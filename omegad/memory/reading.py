@@ -377,7 +377,7 @@ METHODS = (
         prepare=known_types,
         read=get,
         shows_queries=True,
-        verb=Verb("get", by="memories.get", is_first=True),
+        verb=Verb("get", by="memories.get", is_first=True, examples=("omegad get mem-0123456789abcdef",)),
         tool=AgentTool("omega_memory get", by="memory.whole"),
     ),
     QueryMethod(

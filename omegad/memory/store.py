@@ -736,6 +736,15 @@ METHODS = (
         answer=Stored,
         prepare=prepare_upsert,
         decide=upsert,
-        verb=Verb(by="memories.store", given=("content",)),
+        verb=Verb(
+            examples=(
+                (
+                    "omegad memory upsert 'Billing runs on PostgreSQL 17' --source runbook --confidence 0.9"
+                    " --timestamp 2026-01-31T09:30:00Z"
+                ),
+            ),
+            by="memories.store",
+            given=("content",),
+        ),
     ),
 )

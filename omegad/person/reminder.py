@@ -187,7 +187,10 @@ METHODS = (
         params=DismissReminder,
         answer=Acknowledged,
         decide=dismiss,
-        verb=Verb(says="dismissed {memory_id} at position {position}"),
+        verb=Verb(
+            examples=("omegad reminder dismiss mem-0123456789abcdef",),
+            says="dismissed {memory_id} at position {position}",
+        ),
         tool=AgentTool("omega_remind done", by="remembering.dismissed"),
     ),
     QueryMethod(

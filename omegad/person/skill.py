@@ -162,6 +162,9 @@ METHODS = (
         answer=SkillOutcome,
         prepare=prepare,
         decide=record,
-        verb=Verb(says="{confirmation}"),
+        verb=Verb(
+            examples=("omegad skill improve deploying 'drain the queue before the canary'",),
+            says="{confirmation}",
+        ),
     ),
 )

@@ -12,6 +12,7 @@ from omegad.log.event import Excerpt, NewEvent
 from omegad.log.sanitise import excerpt
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.session.events import Delivery, ToolCalled, ToolStatus
 from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
@@ -138,4 +139,12 @@ def excerpt_of(value: object) -> Excerpt | None:
     return excerpt(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
-METHODS = (CommandMethod(params=RecordToolCall, answer=ToolCallRecorded, prepare=prepare, decide=record),)
+METHODS = (
+    CommandMethod(
+        params=RecordToolCall,
+        answer=ToolCallRecorded,
+        prepare=prepare,
+        decide=record,
+        verb=Verb(examples=("omegad tool record s-1 Bash --status error",)),
+    ),
+)

@@ -11,6 +11,7 @@ from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Session, To
 from omegad.memory.events import Verdict
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.requests.verb import Verb
 from omegad.runtime import unfit
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, forget_frames
 from omegad.text.quoting import inert
@@ -189,5 +190,10 @@ def _plain(schema: Fields) -> Fields:
 
 METHODS = (
     ServiceMethod(params=ListTools, answer=ToolList),
-    ServiceMethod(params=CallTool, answer=ToolAnswer, writes=True),
+    ServiceMethod(
+        params=CallTool,
+        answer=ToolAnswer,
+        writes=True,
+        verb=Verb(examples=('omegad tools call omega_query --arguments \'{"query": "how do we deploy?"}\'',)),
+    ),
 )

@@ -12,6 +12,8 @@ from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace,
 from argparse import _SubParsersAction as SubParsers
 from collections.abc import Iterable, Sequence
 from functools import cache
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, NoReturn
 
 from omegad import __version__
@@ -335,6 +337,7 @@ def _fill(target: _Parser, verb: Verb) -> None:
             )
     taken = FOR_PROGRAMS | {option.name for option in verb.options}
     own = [option.name for option in verb.options if option.is_given]
+    target.description = fill(target.description or "", get_terminal_size().columns - 2)  # as argparse does
     parameters = [(one, is_given) for one, is_given in _parameters(verb) if one["name"] not in taken]
     for parameter, is_given in parameters:
         _add_parameter(target, parameter, is_given=is_given)
@@ -350,6 +353,8 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
         about += f", {least:g} to {most:,.10g}" if most is not None else f", {least:g} or more"
     if (default := parameter.get("default")) is not None:
         about += f" ({', '.join(map(str, default)) if isinstance(default, list) else default})"
+    if is_given and name in TEXTS and "standard input" not in about:
+        about += "; - reads it from standard input"
     option = _option(name)
     more: Fields = {"help": about.replace("%", "%%")}
     if kind == "flag":
@@ -362,7 +367,7 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
         metavar = STANDS_FOR.get(name) or option.rpartition("-")[2].upper()
         more |= {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
     if parameter.get("is_many") and "action" not in more:
-        more["action"] = "append"
+        more |= {"nargs": "+"} if is_given else {"action": "append"}
     if is_given:
         target.add_argument(name, **more)
     else:

@@ -1,4 +1,5 @@
 import os
+import shlex
 import subprocess
 import sys
 
@@ -36,6 +37,19 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
     told = capsys.readouterr().out
     assert f"usage: omegad {verb}" in told
     assert "()" not in told  # a default that is nothing
+
+
+def test_every_verb_that_needs_to_be_told_something_has_an_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for verb in arguments.verbs():
+        assert main([*verb.words.split(), "--help"]) == 0
+        told = capsys.readouterr().out
+        assert "examples:" in told or "positional arguments:" not in told, verb.words
+        for example in verb.examples:
+            words = example.partition("<")[0].partition(">")[0].rpartition("&& ")[2].split(" | ")[-1]
+            if words.startswith("omegad "):
+                arguments.parse(shlex.split(words)[1:])
 
 
 def test_the_verbs_and_examples_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
