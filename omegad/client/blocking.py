@@ -243,7 +243,8 @@ class Client:
         except TimeoutError:
             raise Unavailable(
                 f"no answer within {self._timeout_s} s",
-                hint="it may still be done; ask again with the same request_id",
+                hint="it may still be done: ask again, a command with the same request_id; `omegad doctor`"
+                " looks into what hangs",
             ) from None
         except OSError as error:
             raise NoDaemon(f"the connection was lost: {error}") from error

@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
     except OSError as error:
         _give_up_printing()
-        status = _explain(f"{error} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        status = _explain(f"{said} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
     return status
 
 

@@ -37,7 +37,7 @@ examples:
 
 The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its files are (~/.omegad).
 
-exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
+exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon, or no home
 """
 
 SINGULAR = {

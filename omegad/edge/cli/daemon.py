@@ -229,7 +229,9 @@ def begin(arguments: Namespace, instance: Instance) -> None:
     pid = starting.answering(instance.paths)
     home, runs = str(instance.paths.home), f"The daemon runs: process {pid}."
     if pid is None:
-        runs = "No daemon runs; the first verb that needs it starts it."
+        starts = "the first verb that needs it starts it"
+        makes = "`omegad start`, or the first that is stored, makes the home"
+        runs = f"No daemon runs; {starts if instance.paths.home.is_dir() else makes}."
     tell(
         arguments,
         {"version": __version__, "pid": pid, "home": home, "socket": str(instance.paths.socket)},
