@@ -2,11 +2,14 @@
 
 import fcntl
 import json
+import sys
 import time
+from unittest import mock
 
 import anyio
 import pytest
 
+from omegad.edge.cli import asking_first
 from tests.acceptance.test_retention import fill
 from tests.edge.cli.conftest import Command
 
@@ -63,3 +66,11 @@ def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
     # The daemon's connections hold the log, so that no other process removes what was not copied into it yet
     with (omegad.home / "log.db").open("r+b") as file, pytest.raises(BlockingIOError):
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, SHARED_BYTES, SHARED_FIRST)
+
+
+def test_a_no_is_answered_with_what_was_not_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", mock.Mock(isatty=lambda: True, readline=lambda: "n\n"))
+    assert not asking_first.is_wanted("Let go of it?", "nothing went: run it with --yes")
+    assert capsys.readouterr().out.endswith("[y/N] nothing went\n")
