@@ -76,10 +76,11 @@ def _types(said: str) -> str:
 
 
 def _choices(kind: type[msgspec.Struct] | None, part: str) -> list[str]:
-    """Return what the part of that name may be, nothing where its type does not list it."""
-    if kind is None or part not in kind.__struct_fields__:
+    """Return what the part of that name, or an entry of it, may be; nothing where its type says nothing."""
+    field = re.sub(r"\[[^]]*\]\Z", "", part)
+    if kind is None or field not in kind.__struct_fields__:
         return []
-    found, hints = list[str](), [typing.get_type_hints(kind)[part]]
+    found, hints = list[str](), [typing.get_type_hints(kind)[field]]
     while hints:
         hint = hints.pop()
         of = typing.get_args(hint)

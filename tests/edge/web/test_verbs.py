@@ -57,7 +57,7 @@ def test_nothing_is_served_until_it_is_said_what(tmp_path: Path) -> None:
         assert refused.returncode == 2
         assert 'web = ["page", "api", "mcp"]' in refused.stderr
         home.paths.config.write_text('web = ["pages"]\n', encoding="utf-8")
-        assert "Invalid enum value 'pages'" in run(home, "web").stderr
+        assert "web[0] cannot be 'pages': it is one of 'page', 'api', 'mcp'" in run(home, "web").stderr
         assert not home.paths.lock.exists()
 
 
