@@ -152,7 +152,7 @@ def connected(
 
 def ensure(instance: Instance, *, makes_home: bool = False) -> None:
     """Start the daemon unless it answers; raises `NoDaemon` where that may not or cannot be, and `NoHome`
-    where there is no home and none is to be made.
+    where there is none of the name that was given, and none is to be made.
     """
     if starting.answering(instance.paths) is not None:
         return
@@ -161,7 +161,7 @@ def ensure(instance: Instance, *, makes_home: bool = False) -> None:
             f"no omegad answers on {instance.paths.socket}",
             hint="run `omegad start`, or leave out --no-spawn",
         )
-    if not makes_home:
+    if instance.is_named and not makes_home:  # a name may be mistyped
         starting.require_home(instance.paths)
     starting.start(instance)
 

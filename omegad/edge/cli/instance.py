@@ -9,11 +9,12 @@ from omegad.runtime.config import Paths, find_paths
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
-    """A home, and whether its daemon may be started."""
+    """A home, whether its daemon may be started, and whether the home was named on the command line."""
 
     paths: Paths
     environ: dict[str, str]
     may_spawn: bool = True
+    is_named: bool = False
 
 
 def find(arguments: Namespace) -> Instance:
@@ -24,10 +25,10 @@ def find(arguments: Namespace) -> Instance:
         environ.pop("OMEGAD_SOCKET", None)  # which belongs to the environment's home
     if arguments.socket:
         environ["OMEGAD_SOCKET"] = arguments.socket
-    return at(environ, may_spawn=not arguments.no_spawn)
+    return at(environ, may_spawn=not arguments.no_spawn, is_named=bool(arguments.home))
 
 
-def at(environ: dict[str, str], *, may_spawn: bool) -> Instance:
+def at(environ: dict[str, str], *, may_spawn: bool, is_named: bool = False) -> Instance:
     """Return the one that *environ* names, with its paths made absolute for processes that start
     elsewhere.
     """
@@ -35,4 +36,4 @@ def at(environ: dict[str, str], *, may_spawn: bool) -> Instance:
     absolute = {"OMEGAD_HOME": str(paths.home)}
     if environ.get("OMEGAD_SOCKET"):
         absolute["OMEGAD_SOCKET"] = str(paths.socket)
-    return Instance(paths=paths, environ=environ | absolute, may_spawn=may_spawn)
+    return Instance(paths=paths, environ=environ | absolute, may_spawn=may_spawn, is_named=is_named)

@@ -56,9 +56,10 @@ def test_without_a_daemon_a_verb_may_be_told_to_start_none(omegad: Command) -> N
     assert not omegad.home.exists()
 
 
-def test_a_home_is_made_by_who_writes_and_said_to_be(omegad: Command, tmp_path: Path) -> None:
+def test_a_home_that_is_named_is_made_by_who_writes_alone(omegad: Command, tmp_path: Path) -> None:
     for verb in ("query x", "status", "log", "verify", "pack", "unseal", "retention --dry-run"):
-        assert "there is no home at" in omegad(*verb.split(), status=3).stderr
+        named = omegad(*verb.split(), "--home", str(omegad.home), status=3)
+        assert "there is no home at" in named.stderr
     assert not omegad.home.exists()
     assert f"made a new home: {omegad.home}\n" in omegad("store", "the first of all").stderr
     assert omegad("store", "the second").stderr.count("home") == 0
@@ -81,7 +82,6 @@ def test_a_daemon_that_is_killed_is_started_anew_by_the_next_verb(omegad: Comman
 
 
 def test_starts_at_the_same_moment_yield_one_daemon(omegad: Command) -> None:
-    omegad.home.mkdir(mode=0o700)
     racers = [omegad.begin("start", "--json") for _ in range(4)] + [omegad.begin("status", "--json")]
     answers = [racer.communicate(timeout=PATIENCE_S) for racer in racers]
     assert [racer.returncode for racer in racers] == [0] * len(racers), answers

@@ -345,7 +345,6 @@ def test_what_is_not_said_as_it_has_to_be_is_wrong_usage(omegad: Command) -> Non
 
 
 def test_a_home_in_no_team_says_nothing_of_it_but_when_asked(omegad: Command) -> None:
-    omegad("start")
     assert "this home shares with no team" in omegad("share", "status").stdout
     assert "shar" not in omegad("status").stdout
     assert omegad.json("status")["share"] is None

@@ -4,7 +4,6 @@ from tests.edge.cli.conftest import Command
 
 
 def test_today_is_one_line_where_nothing_happened_and_says_what_waits_otherwise(omegad: Command) -> None:
-    omegad("start")
     (line,) = omegad("today").stdout.splitlines()
     assert line.startswith("nothing happened since ")
     assert line.endswith(" UTC, and nothing waits for you")
@@ -23,7 +22,6 @@ def test_today_is_one_line_where_nothing_happened_and_says_what_waits_otherwise(
 
 
 def test_a_consolidation_is_shown_by_the_status_and_taken_back(omegad: Command) -> None:
-    omegad("start")
     assert "not yet; once a day" in omegad("status").stdout
     captured = omegad.store("pagination starts at one", source="auto_capture", ttl_seconds=1)
     assert captured
