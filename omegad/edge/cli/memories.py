@@ -107,6 +107,8 @@ def query(arguments: Namespace, instance: Instance) -> None:
             print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
         if same := result.get("same"):
             print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
+    if answer["nothing_of"] and not arguments.json:
+        print(f"nothing is of {answer['nothing_of']}, the time that the question names")
     if answer["more"] and not arguments.json:
         print(f"{answer['more']} more, far less likely; --all shows them")
     if answer["degraded"]:
