@@ -78,7 +78,9 @@ class DaemonServices(Services):
             with anyio.fail_after(bound_s):
                 await self._know_languages()
                 asked = self.near.asked_of(text)
-                vectors = {one.embedder_id or "": await one.embed_query(compared(text), urgency) for one in asked}
+                vectors = {
+                    one.embedder_id or "": await one.embed_query(compared(text), urgency) for one in asked
+                }
         except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
             # Without a model every query would say so, for ever; the answer and the status do.
             _tell_degraded(

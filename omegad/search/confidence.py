@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from omegad.search.candidates import Candidates, SearchRequest
-from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
+from omegad.search.candidates import Candidates
+from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
-from omegad.search.question import Question
 from omegad.storage.driver import Connection
 from omegad.text.languages import READ_CHARACTERS, Language, language_of
 
@@ -41,20 +40,13 @@ _TEXTS = (
 )
 
 
-def features(
-    connection: Connection,
-    best: Mapping[int, MemoryFeatures | None],
-    sought: SearchRequest,
-    question: Question,
-    known: Candidates,
-    *,
-    then: frozenset[int],
-    lead: float,
-) -> dict[str, float]:
-    """Return what speaks for, or against, any of the best results, by their rows, being an answer, the first
-    of which has some *lead*; without `log_cosine` where none has one. *then* are the candidates of the time
-    that the question names.
+def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lead: float) -> dict[str, float]:
+    """Return what speaks for, or against, any of the best results, which are in some rows, being an answer,
+    the first of which has some *lead*; without `log_cosine` where none has one.
     """
+    known, sought, question = seen.candidates, seen.sought, seen.question
+    best = {row: seen.shown.get(row) for row in rows}
+    then = {row for row, one in seen.shown.items() if one.is_then}
     places = [
         place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
     ]
@@ -67,7 +59,7 @@ def features(
     lacks_names = float(bool(question.identifiers) and not any(held))
     if places and sought.is_multilingual:
         among = known.is_embedded
-        if next(iter(best)) in then:  # it is asked of what is of that time, as if there were nothing else
+        if rows[0] in then:  # it is asked of what is of that time, as if there were nothing else
             among = among & np.isin(known.ids, [*then])
             places = [place for place in places if among[place]] or places
             memories = len(then)

@@ -158,9 +158,7 @@ def answers_of(
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
     if not best:
-        return Matches(
-            results=[], confidence=0.0, floor=floor, unembedded=unembedded, nothing_of=nothing_of
-        )
+        return Matches(results=[], confidence=0.0, floor=floor, unembedded=unembedded, nothing_of=nothing_of)
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
@@ -284,15 +282,7 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
 def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
     """Return what tells whether any of the best results is an answer."""
     rows = [one.id for one in best[: confidence.JUDGED]]
-    return confidence.features(
-        connection,
-        {row: seen.shown.get(row) for row in rows},
-        seen.sought,
-        seen.question,
-        seen.candidates,
-        then=frozenset(row for row, one in seen.shown.items() if one.is_then),
-        lead=ranking.lead(best),
-    )
+    return confidence.features(connection, rows, seen, lead=ranking.lead(best))
 
 
 def _sought(

@@ -79,7 +79,7 @@ _WHATEVER = frozenset(
     何 に か が ありました 起きました 起こりました しました やりました
     무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
     เกิด ขึ้น ทำ อะไร เรา ใน เดือน
-    """.split()  # noqa: SIM905  words read as words
+    """.split()  # noqa: RUF001, SIM905  words read as words
 )
 """What asks in some language, with nothing but a time beside, for whatever is of it."""
 

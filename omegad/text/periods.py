@@ -122,10 +122,8 @@ class Period(msgspec.Struct, frozen=True):
 
     @property
     def days(self) -> str:
-        """Its first and its last day, as ISO 8601 writes them; of what is open at the start the last alone."""
-        first, last = (
-            (EPOCH + moment * MICROSECOND).date() for moment in (self.start_us, self.end_us - 1)
-        )
+        """Its first and its last day, as ISO 8601 has them; of what is open at the start the last alone."""
+        first, last = ((EPOCH + moment * MICROSECOND).date() for moment in (self.start_us, self.end_us - 1))
         if first == date.min:
             return f"until {last}"
         return f"{first}" if first == last else f"{first} to {last}"

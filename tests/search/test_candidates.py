@@ -244,7 +244,11 @@ def test_words_that_only_say_when_are_not_looked_for(views: Searched) -> None:
     [
         ("what did we do last week?", "last week we did the routers", "the switch was replaced"),
         ("what happened last week?", "this is what happened last week: nothing", "the switch was replaced"),
-        ("Was haben wir letzte Woche gemacht?", "letzte Woche haben wir die Router gemacht", "Neue Kabel sind da"),
+        (
+            "Was haben wir letzte Woche gemacht?",
+            "letzte Woche haben wir die Router gemacht",
+            "Neue Kabel sind da",
+        ),
     ],
 )
 def test_what_said_last_week_long_ago_is_not_of_last_week(

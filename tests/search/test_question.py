@@ -37,7 +37,7 @@ TIMES = """
 2023-05-08 2023-05-08: ¿Qué pasó el 8 de mayo de 2023?; Was geschah am 08.05.2023?; ¿Qué pasó el 2023-05-08?
 2026-05-10 2026-05-17: Was wurde in der letzten Woche beschlossen?; Что мы решили на прошлой неделе?; 上周我们决定了什么
 2026-05-10 2026-05-17: ¿Qué decidimos la semana pasada?; पिछले सप्ताह हमने क्या तय किया?; ماذا قررنا الأسبوع الماضي؟
-2026-05-10 2026-05-17: Geçen hafta ne yaptık?; Ce am făcut săptămâna trecută?; Qu'avons-nous fait la semaine dernière ?
+2026-05-10 2026-05-17: Geçen hafta ne oldu?; Ce am făcut săptămâna trecută?; Qu'avons-nous fait la semaine dernière ?
 2026-05-19 2026-05-19: Was haben wir gestern besprochen?; Что мы сделали вчера?; 昨天做了什么
 2026-05-16 2026-05-18: Was wurde vor 3 Tagen geändert?; ¿Qué cambió hace 3 días?
 2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
@@ -46,7 +46,7 @@ TIMES = """
 WHATEVER = """
 what did we do last week?; what happened in March 2021?; what is new this week?; yesterday
 Was ist im März 2021 passiert?; ¿Qué hicimos la semana pasada?; Что случилось в марте 2021 года?
-2021年3月发生了什么; 昨天我们做了什么?; ماذا حدث في مارس 2021؟; मार्च 2021 में क्या हुआ?; Geçen hafta ne yaptık?
+2021年3月发生了什么; 昨天我们做了什么?; ماذا حدث في مارس 2021؟; मार्च 2021 में क्या हुआ?; Geçen hafta ne oldu?
 Cosa è successo nel marzo 2021?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021年3月に何がありましたか
 """
 MORE = """

@@ -81,7 +81,9 @@ async def query(session: Session, given: Query) -> Reply:
     return Reply(text, told)
 
 
-async def _search(session: Session, given: Query, project: str | None) -> tuple[list[Fields], int, str | None]:
+async def _search(
+    session: Session, given: Query, project: str | None
+) -> tuple[list[Fields], int, str | None]:
     """Return what is found, how many more are far less likely, and of which time that is asked for nothing
     is.
     """
