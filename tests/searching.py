@@ -11,6 +11,7 @@ from omegad.index.vector_indexes import VectorIndexes
 from omegad.memory.types import MemoryTypes
 from omegad.search import Matches, QueryMemory, Result, Sources
 from omegad.search.model import fitted
+from omegad.search.question import compared
 from tests.builders import EMBEDDER, START_US, stored, vector_of
 from tests.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
 from tests.shown import Shown
@@ -52,7 +53,7 @@ class Searched(Shown):
         return row
 
     def sources(self, query: QueryMemory) -> Sources:
-        vector = None if query.mode in {"keyword", "phrase"} else {EMBEDDER: vector_of(query.text)}
+        vector = None if query.mode in {"keyword", "phrase"} else {EMBEDDER: vector_of(compared(query.text))}
         return Sources(vector, self.index if vector else None, self.types, self.model)
 
     def matches(self, text: str, now_us: int = LATER_US, **changes: Any) -> Matches:

@@ -47,6 +47,7 @@ from omegad.search.answering import PreparedQuestion
 from omegad.search.events import MemoryQueried, QueryAged
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import BY_WORDS, QueryMemory
+from omegad.search.question import compared
 from omegad.storage.database import open_untouched
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
@@ -169,7 +170,7 @@ class Models:
         for embedder_id in embedder_ids.split("+"):
             if (key := (embedder_id, text)) not in self._questions:
                 prefix = self._manifests[embedder_id].query_prefix
-                self._questions[key] = self.embed(embedder_id, prefix + text)
+                self._questions[key] = self.embed(embedder_id, prefix + compared(text))
             if (vector := self._questions[key]) is None:
                 return None
             vectors[embedder_id] = vector

@@ -18,6 +18,7 @@ from omegad.log.verifying import LogReport
 from omegad.requests.method import Moment, Services
 from omegad.runtime import pausing
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
+from omegad.search.question import compared
 from omegad.session.projects import by_disk
 from omegad.storage.readers import Turn
 from omegad.views.barrier import Snapshot
@@ -77,7 +78,9 @@ class DaemonServices(Services):
             with anyio.fail_after(bound_s):
                 await self._know_languages()
                 asked = self.near.asked_of(text)
-                vectors = {one.embedder_id or "": await one.embed_query(text, urgency) for one in asked}
+                vectors = {
+                    one.embedder_id or "": await one.embed_query(compared(text), urgency) for one in asked
+                }
         except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
             # Without a model every query would say so, for ever; the answer and the status do.
             _tell_degraded(
@@ -101,7 +104,7 @@ class DaemonServices(Services):
         if self.near.must_catch_up(asked):
             return None
         for embedder in reversed(asked):
-            job = embedder.begin_query(text)
+            job = embedder.begin_query(compared(text))
             if job is None:
                 return None
             jobs[embedder.embedder_id or ""] = job

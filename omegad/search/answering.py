@@ -103,6 +103,7 @@ async def finish(
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
         more=matches.more,
+        nothing_of=matches.nothing_of,
         query_id=uuid7(services.clock) if query.as_of is None else "",
         **moment.shown,
         took_ms=round((time.perf_counter() - found.started) * 1e3, 3),

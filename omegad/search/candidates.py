@@ -132,6 +132,13 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     return Named(of_period, best)
 
 
+def has_any_of(connection: Connection, period: Period, scope: Scope) -> bool:
+    """Say whether any memory in *scope* is of a time, or was told right after it."""
+    among = scope.filtered
+    asked = (period.start_us, period.end_us + TOLD_WITHIN_US, *among.values, 1)
+    return connection.execute(OF_PERIOD.format(condition=among.condition), asked).fetchone() is not None
+
+
 def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Candidates:
     """Collect what either index finds, what stands beside that in its session, and both scores of all of
     it.

@@ -9,10 +9,12 @@ that the question is about holds them.
 import math
 from collections.abc import Mapping, Sequence
 
-from omegad.search.candidates import Candidates, SearchRequest
-from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures
+import numpy as np
+import numpy.typing as npt
+
+from omegad.search.candidates import Candidates
+from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
-from omegad.search.question import Question
 from omegad.storage.driver import Connection
 from omegad.text.languages import READ_CHARACTERS, Language, language_of
 
@@ -20,7 +22,7 @@ from omegad.text.languages import READ_CHARACTERS, Language, language_of
 UNRELATED = 0.1
 FEW = 100  # memories, among which it says little that a word is in none
 JUDGED = 3  # of the best results, for whether any of them answers
-PERIOD, COVERED = SHOWN.index("period"), SHOWN.index("coverage")
+COVERED = SHOWN.index("coverage")
 WHOLE = 0.999  # of the question's words, but for how numbers are rounded
 # How cosines are spread that have nothing to do with a question, as long as few tell: as if so many more were
 # 0 in the mean, and so many more as far apart
@@ -38,34 +40,35 @@ _TEXTS = (
 )
 
 
-def features(
-    connection: Connection,
-    best: Mapping[int, MemoryFeatures | None],
-    sought: SearchRequest,
-    question: Question,
-    known: Candidates,
-    *,
-    lead: float,
-) -> dict[str, float]:
-    """Return what speaks for, or against, any of the best results, by their rows, being an answer, the first
-    of which has some *lead*; without `log_cosine` where none has one.
+def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lead: float) -> dict[str, float]:
+    """Return what speaks for, or against, any of the best results, which are in some rows, being an answer,
+    the first of which has some *lead*; without `log_cosine` where none has one.
     """
+    known, sought, question = seen.candidates, seen.sought, seen.question
+    best = {row: seen.shown.get(row) for row in rows}
+    then = {row for row, one in seen.shown.items() if one.is_then}
     places = [
         place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
     ]
     vocabulary = sought.vocabulary
-    in_period = float(any(one is not None and one.features[PERIOD] > 0 for one in best.values()))
+    in_period = float(not then.isdisjoint(best))
     held = [float(one.features[IDENTIFIERS]) for one in best.values() if one is not None]
     memories = sought.scope.count
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
     if places and sought.is_multilingual:
+        among = known.is_embedded
+        if rows[0] in then:  # it is asked of what is of that time, as if there were nothing else
+            among = among & np.isin(known.ids, [*then])
+            places = [place for place in places if among[place]] or places
+            memories = len(then)
+            by_chance = math.sqrt(math.log(memories))
         nearest = max(places, key=lambda place: float(known.cosine[place]))
         texts = dict(connection.execute(_TEXTS, (READ_CHARACTERS, str([*best]))).fetchall())
         return {
             "intercept": 1.0,
-            "ahead": _ahead(known, nearest),
+            "ahead": _ahead(known, nearest, among),
             "cosine": float(known.cosine[nearest]),
             "language": _alike(question.language, language_of(texts[int(known.ids[nearest])])),
             # A short question is near to less.
@@ -74,7 +77,10 @@ def features(
             "few": 1 / max(1, memories),
             "lacks_names": lacks_names,
             # What is looked up by a name or a word, and stands there as it is asked for.
-            "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
+            "holds_all": float(
+                (question.asks_whatever and in_period)
+                or any(_holds_all(one) for one in best.values() if one is not None)
+            ),
             "in_period": in_period,
         }
     found = {
@@ -122,12 +128,13 @@ def _alike(asked: Language, said: Language) -> float:
     return 1.0 if asked.code == said.code else WITH_ENGLISH if asked.is_english or said.is_english else 0.0
 
 
-def _ahead(known: Candidates, best: int) -> float:
-    """Return by how many standard deviations of the other candidates' cosines the best is ahead of them.
+def _ahead(known: Candidates, best: int, among: npt.NDArray[np.bool_]) -> float:
+    """Return by how many standard deviations of the cosines of others among the candidates the best is ahead
+    of them.
 
     Words tell nothing across languages, and how high cosines are depends on the two, and on the texts.
     """
-    is_other = known.is_embedded.copy()
+    is_other = among.copy()
     is_other[best] = False
     others = known.cosine[is_other]
     middle = float(others.sum()) / (len(others) + MIDDLE_AS_OF)

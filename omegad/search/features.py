@@ -48,7 +48,7 @@ how present it is by use and age (`memory/strength.py`), 0 to 1; whether it was 
 """
 
 FEATURES = (*MATCHING, *SHOWN, *PRIOR)
-IDENTIFIERS = SHOWN.index("identifiers")
+IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
@@ -61,6 +61,7 @@ LENGTHS = (
 )  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
 LIGHTLY = 1  # memories that are taken to hold a word, and as many not to
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
+NEAR = 0.4  # a cosine of what has to do with the question
 TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
@@ -111,6 +112,11 @@ class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None
     is_spoken: bool
 
+    @property
+    def is_then(self) -> bool:
+        """Whether it is of the time that the question names, or was told right after that."""
+        return bool(self.features[PERIOD] > 0)
+
 
 class Observed(NamedTuple):
     """What a search looked at before it chose; `features` are of the shape (rows, `FEATURES`), `length`
@@ -126,9 +132,11 @@ class Observed(NamedTuple):
     length: float
 
 
-def matching(known: Candidates) -> Array:
+def matching(known: Candidates, question: Question) -> Array:
     """Return the features `MATCHING` of all candidates: shape (candidates, 6)."""
-    own = [_scaled(known.cosine), _scaled(known.bm25)]
+    # What is near to a question that asks for little but a time is so by chance.
+    near = 0.0 if question.period is None else 1.0 if question.asks_whatever else NEAR
+    own = [_scaled(known.cosine, near), _scaled(known.bm25)]
     best = [np.zeros(int(known.session.max(initial=0)) + 1) for _ in own]
     for values, most in zip(own, best, strict=True):
         np.maximum.at(most, known.session, values)
@@ -193,7 +201,12 @@ def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
 def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str]) -> Array:
     """Return what each text holds of the question: identifiers, words in one passage, neighbouring words."""
     asked = {word: place for place, word in enumerate(dict.fromkeys(question.words))}
-    pairs = {asked[word] * len(asked) + asked[following] for word, following in pairwise(question.words)}
+    of_time = {*stemmed(" ".join(question.period.told_from_now))} if question.period else set[str]()
+    pairs = {
+        asked[word] * len(asked) + asked[following]
+        for word, following in pairwise(question.words)
+        if word not in of_time and following not in of_time
+    }
     known = [_WORDS[text] for text in texts]
     lengths = np.array([len(each.ids) for each in known])
     text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
@@ -302,6 +315,6 @@ def _stands_alone(name: str, text: str) -> bool:
     return False
 
 
-def _scaled(values: Array) -> Array:
-    scaled: Array = np.maximum(0.0, values) / (values.max(initial=0.0) or 1.0)
+def _scaled(values: Array, least: float = 0.0) -> Array:
+    scaled: Array = np.maximum(0.0, values) / (values.max(initial=least) or 1.0)
     return scaled

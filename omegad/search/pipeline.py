@@ -16,7 +16,7 @@ from omegad.index.words import Vocabulary
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, following, near_names, ranking, results
-from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
+from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, has_any_of, linked
 from omegad.search.features import (
     COVERAGE,
     FEATURES,
@@ -107,7 +107,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
     yet, and were compared by their words alone. `more` counts the results within the limit that are left out
     because they hardly answer beside the first. `floor` is that probability; modes that want words alone do
-    without. `position` is that of the views that answered, `stale_by` how many acknowledged events they did
+    without. `nothing_of` is the time that the question names where no memory that it is asked of is of then.
+    `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since nothing is recorded
     of it.
     """
@@ -119,6 +120,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     degraded: str | None
     unembedded: int
     more: int
+    nothing_of: str | None
     query_id: str
     position: int
     stale_by: int
@@ -127,8 +129,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a search, how likely the best of them answers and how likely it must be, how many
-    candidates had no vector to be compared by, how many more there are within the limit, and how many
-    memories were looked among.
+    candidates had no vector to be compared by, how many more there are within the limit, how many memories
+    were looked among, and of which time that the question names none of them is.
     """
 
     results: list[Result]
@@ -137,6 +139,7 @@ class Matches(msgspec.Struct, frozen=True, kw_only=True):
     unembedded: int = 0
     more: int = 0
     memories: int = 0
+    nothing_of: str | None = None
 
 
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
@@ -150,11 +153,12 @@ def answers_of(
     connection: Connection, query: QueryMemory, seen: Observed, sources: Sources, now_us: int
 ) -> Matches:
     """Return the best of what was looked at, unless it is too unlikely that any of it answers."""
+    nothing_of = _nothing_of(connection, query, seen, now_us)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
     if not best:
-        return Matches(results=[], confidence=0.0, floor=floor, unembedded=unembedded)
+        return Matches(results=[], confidence=0.0, floor=floor, unembedded=unembedded, nothing_of=nothing_of)
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
@@ -184,7 +188,19 @@ def answers_of(
         unembedded=unembedded,
         more=more if is_answer else 0,
         memories=seen.sought.scope.count,
+        nothing_of=nothing_of,
     )
+
+
+def _nothing_of(connection: Connection, query: QueryMemory, seen: Observed, now_us: int) -> str | None:
+    """Return the time that a question names, as its days, where nothing is of then; None where something is,
+    and for a time to come, of which nothing can be.
+    """
+    named = seen.question.period
+    if named is None or named.start_us > now_us or query.mode in BY_WORDS:
+        return None
+    is_any = any(one.is_then for one in seen.shown.values())
+    return None if is_any or has_any_of(connection, named, seen.sought.scope) else named.days
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
@@ -229,7 +245,7 @@ def looked_at(
 ) -> Observed:
     """Return what the likeliest of the candidates show."""
     now_us = sought.scope.selection.now_us
-    matching = features.matching(found)
+    matching = features.matching(found, question)
     scores = sources.model.contributions(matching, MATCHING, 0.0, USUAL_COVERAGE).sum(axis=1)
     count = len(found.ids) if question.period else max(SHORTLIST, sought.wanted)
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
@@ -266,14 +282,7 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
 def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
     """Return what tells whether any of the best results is an answer."""
     rows = [one.id for one in best[: confidence.JUDGED]]
-    return confidence.features(
-        connection,
-        {row: seen.shown.get(row) for row in rows},
-        seen.sought,
-        seen.question,
-        seen.candidates,
-        lead=ranking.lead(best),
-    )
+    return confidence.features(connection, rows, seen, lead=ranking.lead(best))
 
 
 def _sought(

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import msgspec
 
 from omegad.embedding.passages import letters
-from omegad.index.terms import asked, bare_version, stemmed, stemmed_in, without_line
+from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
 from omegad.search.clauses import SENTENCE_END
-from omegad.text.calendars import in_english
+from omegad.text.calendars import UNSPACED, in_english
 from omegad.text.languages import Language, language_of
 from omegad.text.periods import Period, period
 
@@ -24,7 +24,8 @@ CODE_DIGITS = 3  # a shorter number counts something
 YEAR_DIGITS = 4
 
 _NAME = re.compile(r"\b[A-Z]\w+")
-_PART = re.compile(r"\S+")
+_PART, _WORD = re.compile(r"\S+"), re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 _PLAIN = re.compile(  # what has signs or digits within it, and names nothing
     r"\d+(?:st|nd|rd|th)|\d{4}-\d{2}(?:-\d{2})?(?:T[\d:.Z+-]+)?|\d{1,2}:\d{2}(?::\d{2})?"
     r"|\d{1,2}/\d{1,2}(?:/\d{2,4})?"
@@ -47,6 +48,40 @@ _PAST = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
+_WHATEVER = frozenset(
+    """
+    happen happens happened happening going went done new news
+    passiert passierte geschah geschehen los lief gemacht getan neues
+    est il passé passe arrivé fait nouveau
+    pasó pasado ocurrió sucedió hicimos hice hizo hecho nuevo
+    aconteceu passou ocorreu fizemos fiz fez feito novo
+    successo accaduto avvenuto fatto nuovo
+    gebeurd gebeurde gedaan deden nieuws
+    hänt hände gjorde gjort nytt
+    skete sket gjorde gjort nyt
+    skjedde skjedd gjorde gjort nytt
+    tapahtui tapahtunut teimme tehtiin uutta
+    zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy nowego
+    stalo dělo dělali udělali nového
+    întâmplat petrecut făcut nou
+    történt csináltunk tettünk
+    oldu yaptık yapıldı
+    terjadi lakukan dilakukan
+    chuyện xảy ra vào làm ta
+    случилось произошло делали сделали нового
+    حدث حصل جرى فعلنا عملنا
+    ہوا ہم نے کیا
+    में क्या हुआ हुई हमने किया
+    এ কী হয়েছিল ঘটেছিল করেছি করেছিলাম
+    τον την έγινε συνέβη κάναμε νέο
+    קרה היה עשינו נעשה
+    发生 做 事情 怎么 了 我们 什么
+    何 に か が ありました 起きました 起こりました しました やりました
+    무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
+    เกิด ขึ้น ทำ อะไร เรา ใน เดือน
+    """.split()  # noqa: RUF001, SIM905  words read as words
+)
+"""What asks in some language, with nothing but a time beside, for whatever is of it."""
 
 _ASKS = ("?", "\uff1f", "\u061f")
 
@@ -58,7 +93,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is how long it is, in letters of an alphabet; `names` its capitalised words, in lower case; `identifiers`
     its file names, paths, versions, codes and compound names, as written, a version without its v; `proper`
     these and, in English, the names beside the first word, in lower case. `is_past` says that it asks how
-    things were, or why they are so; `period` is the time it names.
+    things were, or why they are so; `period` is the time it names, and `asks_whatever` that it asks for
+    nothing but what is of it.
     """
 
     language: Language
@@ -70,6 +106,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     identifiers: tuple[str, ...]
     is_past: bool
     period: Period | None
+    asks_whatever: bool
 
     @property
     def plain_names(self) -> frozenset[str]:
@@ -80,7 +117,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
-    named, language, telling = _time(text, now_us), language_of(text), asked(text)
+    (named, beside), language, telling = _time(text, now_us), language_of(text), asked(text)
     exact = tuple(name for name in identifiers(text) if named is None or not named.is_named_by(name))
     words = tuple(stemmed(telling))
     first = next(_PART.finditer(text), None)
@@ -103,12 +140,27 @@ def understood(text: str, now_us: int) -> Question:
         identifiers=tuple(bare_version(name) or name for name in exact),
         is_past=_PAST.search(text) is not None or (named is not None and named.end_us <= now_us),
         period=named,
+        asks_whatever=named is not None and not beside,
     )
 
 
-def _time(text: str, now_us: int) -> Period | None:
-    """Return the time that a question names, in its language; where much is said beside it, that of the last
-    sentence that asks.
+def compared(text: str) -> str:
+    """Return what of a question is compared by meaning: not how it names a time that is told from now.
+
+    "Last week" in a memory is another week than in the question.
+    """
+    named, _ = _time(text, 0)
+    if named is None or not named.told_from_now:
+        return text
+    question = " ".join(text.split())
+    for name in named.told_from_now:
+        question = question.replace(name, "", 1)
+    return " ".join(question.split()) if _WORD.search(question) else text
+
+
+def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:
+    """Return the time that a question names, in its language, and the words that say what it asks beside;
+    where much is said beside it, that of the last sentence that asks.
     """
     language = language_of(text, is_met=True)
     sentences = SENTENCE_END.split(text)
@@ -116,10 +168,33 @@ def _time(text: str, now_us: int) -> Period | None:
         text = next((one for one in reversed(sentences) if one.endswith(_ASKS)), text)
     told = None if language.is_english else in_english(text, language.code)
     found = period(told.text if told else text, now_us)
-    if told and found:
-        words, undated = found.words | told.words, found.undated | told.undated
-        return msgspec.structs.replace(found, words=words, undated=undated)
-    return found
+    if found is None:
+        return None, set()
+    beside = _beside(told.text if told else text, found, language)
+    if told:
+        found = msgspec.structs.replace(
+            found,
+            words=found.words | told.words,
+            undated=found.undated | told.undated,
+            told_from_now=told.undated_names if found.told_from_now else (),
+        )
+    if not beside:
+        whatever = _WHATEVER.intersection(_WORD.findall(text.lower()))
+        found = msgspec.structs.replace(found, undated=found.undated | whatever)
+    return found, beside
+
+
+def _beside(text: str, named: Period, language: Language) -> set[str]:
+    """Return the words of a question, with its time in English, that ask for more than what is of it."""
+    small = STOP_WORDS | named.words
+    text = _WORD.sub(lambda word: " " if word[0].lower() in small else word[0].lower(), text)
+    if language.code in UNSPACED:
+        for word in sorted(_WHATEVER, key=len, reverse=True):
+            text = text.replace(word, " ")
+    if not language.is_english:
+        text = language.without_small_words(text)
+    words = (word for word in _LETTERS.findall(text) if len(word) > 1 or not word.isascii())
+    return {*words} - _WHATEVER
 
 
 def identifiers(text: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
 from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together
 from omegad.search.pipeline import Matches, QueryMemory, Sources, answers_of, looked_at
-from omegad.search.question import Question, understood
+from omegad.search.question import Question, compared, understood
 from omegad.search.results import Result
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
 from omegad.storage.database import open_scratch
@@ -164,7 +164,7 @@ class Reader:
         unfolded = await self.catch_up()
         question, vector = understood(query.text, now_us), None
         if self._model is not None and query.mode not in _BY_WORDS:
-            asked = canonical(self._model.query_prefix + query.text)
+            asked = canonical(self._model.query_prefix + compared(query.text))
             vector = await anyio.to_thread.run_sync(self._model.session.embed, asked)
         matches = await self._found(query, question, vector, now_us)
         self._is_embedded = self._is_embedded and not matches.unembedded

@@ -19,7 +19,8 @@ LONG = 5  # letters of a month's name that is hardly another word as well
 BESIDE = 12  # characters
 UNSPACED = ("zh", "ja", "ko", "th")
 _LETTER = r"[\w\u0900-\u0963\u0966-\u0dff]"
-_WORD, _LETTERS = re.compile(r"[^\W_]+"), re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0966-\u0dff])+")
+_WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
+_LETTERS = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0966-\u0dff])+")
 _MONTH = "((?:January|February|March|April|May|June|July|August|September|October|November|December))"
 _YEAR = r"((?:19|20)\d\d)"
 _YEAR_FIRST = re.compile(rf"(?<!\d){_YEAR}\s*[年년.]?\s*{_MONTH}(?:\s*(\d{{1,2}})(?!\d)\s*[日號号일.]?)?")
@@ -34,12 +35,13 @@ _NUMBER_AFTER = re.compile(r"\s+(?:\w{1,3}\s+)?\d")
 
 class Told(msgspec.Struct, frozen=True):
     """A question with its times in English, and the words, in lower case, that said them, and which of those
-    are in no date.
+    are in no date; `undated_names` are what these say together, as it is written.
     """
 
     text: str
     words: frozenset[str]
     undated: frozenset[str]
+    undated_names: tuple[str, ...]
 
 
 class _Names(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ class _Names(msgspec.Struct, frozen=True):
 def in_english(question: str, code: str) -> Told | None:
     """Return a question in a language with the times that it names in English; None where it names none."""
     names = _names(code)
-    words, undated = set[str](), set[str]()
+    words, undated, undated_names = set[str](), set[str](), list[str]()
 
     def told(match: re.Match[str]) -> str:
         (name, english), said = names.known[(match.lastindex or 1) - 1], match.group()
@@ -63,8 +65,18 @@ def in_english(question: str, code: str) -> Told | None:
             return said
         own = _WORD.findall(said.lower())
         words.update(own)
-        undated.update(() if is_month or english == "year" else own)
+        if not is_month and english != "year":
+            undated.update(own)
+            undated_names.append(said)
         return f" in {number} " if english == "year" else f" {english.replace('#', number)} "
+
+    def phrase(match: re.Match[str]) -> str:
+        said = match.group()
+        if not (english := _phrases().get(said.lower())):  # signs that are alike in small letters alone
+            return said
+        undated.update(_WORD.findall(said.lower()))
+        undated_names.append(said)
+        return f" {english} "
 
     def month(match: re.Match[str]) -> str:
         english = _months().get(match.group().lower())
@@ -76,14 +88,14 @@ def in_english(question: str, code: str) -> Told | None:
     question = " ".join(question.split())  # what is looked for around a name takes its time over long gaps
     text = names.pattern.sub(told, question)
     if text == question:  # languages in one script are easily taken for each other
-        text = _LETTERS.sub(month, question)
+        text = _LETTERS.sub(month, _any_phrase().sub(phrase, question))
     text = _IN_YEAR.sub(r"in \1", text)
     if text == question:
         return None
     text = _YEAR_FIRST.sub(lambda said: f"{said[3] or ''} {said[2]} {said[1]}", text)
     text = _WITH_YEAR.sub(r"\1 \2", _DAY_FIRST.sub(r"\1 ", text))
     text = _ALONE.sub(r"in \1", " ".join(text.split()))
-    return Told(text, frozenset(words), frozenset(undated))
+    return Told(text, frozenset(words | undated), frozenset(undated), tuple(undated_names))
 
 
 def _is_time(match: re.Match[str]) -> bool:
@@ -123,6 +135,25 @@ def _pattern(word: str, *, is_inflected: bool) -> str:
 
 def _stems(code: str, said: str) -> list[str]:
     return [stem_in(code, word) for word in _LETTERS.findall(said.lower())]
+
+
+@cache
+def _phrases() -> dict[str, str]:
+    """Return what times that are told from today are called in any language, in several words."""
+    return {
+        name: english
+        for names in _all().values()
+        for english, said in names.items()
+        if english[0].islower()
+        for name in said.split("|")
+        if len(_WORD.findall(name)) > 1 and "#" not in name and "@" not in name
+    }
+
+
+@cache
+def _any_phrase() -> re.Pattern[str]:
+    either = "|".join(map(re.escape, sorted(_phrases(), key=len, reverse=True)))
+    return re.compile(rf"(?<!{_LETTER})(?:{either})(?!{_LETTER})", re.IGNORECASE)
 
 
 @cache

@@ -99,18 +99,34 @@ _FROM, _TO = (
     _matching(rf",? (?:and|to|until|till|through) (?:the )?{_PART}?"),
 )
 _ALSO_A_WORD = re.compile(r"\b(?:may|march|mar|dec|oct|sep|MAY|MARCH|MAR|DEC|OCT|SEP)\b")
+_TOLD_FROM_NOW = _matching(r"\b(?:last|past|previous|this|ago|back|yesterday|today|tonight)\b")
+# What is yet to come, and what was years ago, is told in the same words by memories of any time.
+_HELD_BY_ITSELF = _matching(
+    rf"\b(?:{_A_MONTH}|Q[1-4]\b|spring|summer|autumn|fall\b|winter|years?\b|(?:19|20)\d\d|\d\d\.\d\d)"
+)
 _WORD, _DATED = re.compile(r"[^\W_]+"), _matching(rf"\d.*|{_A_MONTH}")
 
 
 class Period(msgspec.Struct, frozen=True):
     """A span of time, from its first moment to before its last, in microseconds since 1970, the words that
     name it, in lower case, and those of its name that are in no date: of "last week" both.
+
+    `told_from_now` is its name, as it is written, where that means another time whenever it is said.
     """
 
     start_us: int
     end_us: int
     words: frozenset[str]
     undated: frozenset[str]
+    told_from_now: tuple[str, ...] = ()
+
+    @property
+    def days(self) -> str:
+        """Its first and its last day, as ISO 8601 has them; of what is open at the start the last alone."""
+        first, last = ((EPOCH + moment * MICROSECOND).date() for moment in (self.start_us, self.end_us - 1))
+        if first == date.min:
+            return f"until {last}"
+        return f"{first}" if first == last else f"{first} to {last}"
 
     def is_named_by(self, text: str) -> bool:
         """Say whether a text is a part of the period's name."""
@@ -178,6 +194,8 @@ def _period(span: tuple[date, date], name: str) -> Period:
         (datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // MICROSECOND for day in span
     )
     words = frozenset(_WORD.findall(name.lower()))
+    if _TOLD_FROM_NOW.search(name) and not _HELD_BY_ITSELF.search(name):
+        return Period(start_us, end_us, words, words, (name,))
     return Period(start_us, end_us, words, frozenset(word for word in words if not _DATED.fullmatch(word)))
 
 

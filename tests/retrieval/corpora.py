@@ -30,6 +30,7 @@ from omegad.runtime.times import parse_time
 from omegad.search import QueryMemory, Sources, pipeline, ranking
 from omegad.search.features import Observed
 from omegad.search.model import RankingModel
+from omegad.search.question import compared
 from omegad.text.ingestion import tagging
 from tests.builders import EMBEDDER, START_US, embedded, stored
 from tests.retrieval.dataset import FOLDER, load_memories, load_questions
@@ -340,7 +341,7 @@ class Library:
         now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US
         query = QueryMemory(text=question.text, project=asked_of)
         sources = Sources(
-            {EMBEDDER: self._embed(question.text)}, self._indexs[asked_of], MemoryTypes({}), model
+            {EMBEDDER: self._embed(compared(question.text))}, self._indexs[asked_of], MemoryTypes({}), model
         )
         seen = pipeline.observed(self._views[asked_of].connection, query, sources, now_us)
         known = (

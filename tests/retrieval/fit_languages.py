@@ -51,7 +51,7 @@ ANSWERED = 0.978
 0.97 is, and in none more than 0.6 of what has none.
 """
 SEEDS, ASIDE_SEEDS = (1, 11, 12), (2, 3, 4)  # of the homes that are fitted to, and of the others
-IN_PERIOD = 0.7  # as in English: no memory here is of a time that is asked for
+IN_PERIOD = 1.5  # set, since no memory here is of a time that is asked for
 HOLDS_ALL = 3.0  # set, since no question here is a name or a word that is looked up
 
 

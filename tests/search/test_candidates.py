@@ -234,9 +234,30 @@ def test_what_is_of_the_time_that_is_named_is_found_among_many_that_match_better
 
 def test_words_that_only_say_when_are_not_looked_for(views: Searched) -> None:
     views.put("says so", "a report is due every week, last thing on friday", at=day(0))
-    views.put("is so", "the importer was slow", at=day(97))
+    views.put("is so", "the importer was slow", at=day(94))
     found = views.find("the importer, last week", now_us=day(100), explain=True)
     assert [one.memory_id for one in found if one.explanation and one.explanation.bm25 > 0] == ["is so"]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("what did we do last week?", "last week we did the routers", "the switch was replaced"),
+        ("what happened last week?", "this is what happened last week: nothing", "the switch was replaced"),
+        (
+            "Was haben wir letzte Woche gemacht?",
+            "letzte Woche haben wir die Router gemacht",
+            "Neue Kabel sind da",
+        ),
+    ],
+)
+def test_what_said_last_week_long_ago_is_not_of_last_week(
+    views: Searched, question: str, old: str, new: str
+) -> None:
+    for number in range(3):
+        views.put(f"old{number}", old, at=day(number))
+    views.put("new", new, at=day(94))
+    assert views.found(question, now_us=day(100))[0] == "new"
 
 
 # --- what has no vector yet -----------------------------------------------------------------------

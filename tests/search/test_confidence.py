@@ -12,7 +12,7 @@ from omegad.index.vector_indexes import VectorIndexes
 from omegad.search import Matches
 from omegad.search.model import fitted
 from tests.builders import EMBEDDER, START_US, deleted, edited, stored
-from tests.searching import LATER_US, MODES, Searched, day
+from tests.searching import DAY_US, LATER_US, MODES, Searched, day
 
 UNHEARD = "which Zeppelin lands in Friedrichshafen?"
 
@@ -87,6 +87,42 @@ def test_a_time_that_no_memory_is_of_makes_no_answer_less_sure(views: Searched) 
     )
     assert never == pytest.approx(plain, abs=0.05)
     assert then > never
+
+
+def test_a_time_that_no_memory_is_of_is_said(views: Searched) -> None:
+    put_deploys(views)
+    views.put("other", "the deploy of service9", project="q", at=day(40))
+    views.put("told of", "the deploy of service8", referenced_at=day(70))
+    told = {
+        text: views.matches(f"the deploy of service7 {text}", day(100), project="p").nothing_of
+        for text in ("", "on 10 February 2026", "in 1999", "in January 2026", "on 12 March 2026", "next week")
+    }
+    assert told == dict.fromkeys(told) | {
+        "on 10 February 2026": "2026-02-10",
+        "in 1999": "1999-01-01 to 1999-12-31",
+    }
+    assert views.matches("service7 in 1999", day(100), mode="keyword").nothing_of is None
+
+
+def test_by_the_model_for_all_languages_what_is_of_then_is_an_answer_as_if_there_were_nothing_else(
+    views: Searched,
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    for number in range(200):
+        views.put(f"m{number}", f"läuft nicht z{number} y{number} x{number} Router v{number}", at=day(number))
+    views.put("then", "Router a b c d e f g", referenced_at=START_US - 300 * DAY_US)
+    matter, alone, never = (
+        views.matches(text, day(300))
+        for text in (
+            "Was war im März 2025 mit dem Router?",
+            "Was ist im März 2025 passiert?",
+            "Was war im März 2024 mit dem Router?",
+        )
+    )
+    assert [found.results[0].memory_id for found in (matter, alone)] == ["then", "then"]
+    assert (matter.nothing_of, alone.nothing_of) == (None, None)
+    assert never.nothing_of == "2024-03-01 to 2024-03-31"
 
 
 @pytest.mark.parametrize("has_vectors", [True, False])

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omegad.runtime.times import EPOCH, MICROSECOND
-from omegad.search.question import IDENTIFIERS_MAX, Question, identifiers, like, understood
+from omegad.search.question import IDENTIFIERS_MAX, Question, compared, identifiers, like, understood
 from tests.builders import at_most
 
 NOW = datetime(2026, 5, 20, 13, 30, tzinfo=UTC)
@@ -37,10 +37,21 @@ TIMES = """
 2023-05-08 2023-05-08: ¿Qué pasó el 8 de mayo de 2023?; Was geschah am 08.05.2023?; ¿Qué pasó el 2023-05-08?
 2026-05-10 2026-05-17: Was wurde in der letzten Woche beschlossen?; Что мы решили на прошлой неделе?; 上周我们决定了什么
 2026-05-10 2026-05-17: ¿Qué decidimos la semana pasada?; पिछले सप्ताह हमने क्या तय किया?; ماذا قررنا الأسبوع الماضي؟
+2026-05-10 2026-05-17: Geçen hafta ne oldu?; Ce am făcut săptămâna trecută?; Qu'avons-nous fait la semaine dernière ?
 2026-05-19 2026-05-19: Was haben wir gestern besprochen?; Что мы сделали вчера?; 昨天做了什么
 2026-05-16 2026-05-18: Was wurde vor 3 Tagen geändert?; ¿Qué cambió hace 3 días?
 2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
 2026-05-01 2026-05-31: Was war im Mai geplant?; ¿Qué planeamos en mayo?; Что мы решили в мае?
+"""
+WHATEVER = """
+what did we do last week?; what happened in March 2021?; what is new this week?; yesterday
+Was ist im März 2021 passiert?; ¿Qué hicimos la semana pasada?; Что случилось в марте 2021 года?
+2021年3月发生了什么; 昨天我们做了什么?; ماذا حدث في مارس 2021؟; मार्च 2021 में क्या हुआ?; Geçen hafta ne oldu?
+Cosa è successo nel marzo 2021?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021年3月に何がありましたか
+"""
+MORE = """
+what happened in March 2021 with the router?; what did we decide last week?; what did Anna do yesterday?
+Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
 """
 NO_TIMES = """
 Was war gestört im Export?; Man kann das mal machen, oder?; Care este cea mai mare problemă?
@@ -155,6 +166,29 @@ def test_the_words_of_a_time_are_those_of_the_question() -> None:
     assert week.undated.issuperset({"letzte", "woche"})
 
 
+@pytest.mark.parametrize(
+    ("text", "is_alone"),
+    [*((text, True) for text in entries(WHATEVER)), *((text, False) for text in entries(MORE))],
+)
+def test_who_asks_for_a_time_alone_is_told_from_who_asks_for_more(text: str, *, is_alone: bool) -> None:
+    assert asked(text).asks_whatever is is_alone
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("what was done  last week\nby Anna?", "what was done by Anna?"),
+        ("Was haben wir letzte Woche gemacht?", "Was haben wir gemacht?"),
+        ("上周我们做了什么?", "我们做了什么?"),
+        ("what happened in March 2021?", "what happened in March 2021?"),
+        ("last week", "last week"),
+        ("is  it\nso?", "is  it\nso?"),
+    ],
+)
+def test_how_a_question_names_a_time_from_today_is_not_compared(text: str, left: str) -> None:
+    assert compared(text) == left
+
+
 @example("\u017fix days ago")
 @example("f\u0130ve day\u017f ago")
 @example("999 years ago")
@@ -192,6 +226,7 @@ def test_any_text_is_understood(text: str) -> None:
     for now in (NOW, EPOCH, datetime(9999, 1, 1, tzinfo=UTC)):
         found = asked(text, now)
         assert len(found.identifiers) <= IDENTIFIERS_MAX
+        assert compared(text) or not text
         assert found.period is None or found.period.start_us < found.period.end_us
         assert found.is_past or found.period is None or found.period.end_us > (now - EPOCH) // MICROSECOND
 

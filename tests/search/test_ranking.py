@@ -165,9 +165,7 @@ def test_the_model_in_force_weighs_every_feature_and_every_sign(views: Searched)
     views.put("a", "alpha")
     query = QueryMemory(text="alpha")
     seen = observed(views.connection, query, views.sources(query), LATER_US)
-    told = features(
-        views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates, lead=1.0
-    )
+    told = features(views.connection, [1], seen, lead=1.0)
     assert model.confidence.keys() == told.keys()
     assert model.confidence_by_words.keys() == told.keys() - {"log_cosine", "lead"}
 

@@ -157,3 +157,34 @@ def test_a_part_of_the_name_of_a_time_is_known() -> None:
 def test_a_text_of_nothing_but_days_names_no_time_however_many_it_tries() -> None:
     assert periods.period("friday " * 1_000 + "last friday", (NOW - EPOCH) // MICROSECOND) is None
     assert periods.period("friday " * 10 + "last friday", (NOW - EPOCH) // MICROSECOND) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("what did we do last week?", "last week"),
+        ("who broke it 3 days ago, and why?", "3 days ago"),
+        ("what was decided since last Friday", "since last Friday"),
+        ("what happened yesterday?", "yesterday"),
+        ("who met last March", None),
+        ("where did she move from 4 years ago?", None),
+        ("what is due next week?", None),
+        ("who cleans on Monday?", None),
+    ],
+)
+def test_what_means_another_time_whenever_it_is_said_is_told_apart(text: str, told: str | None) -> None:
+    found = named(text)
+    assert found.told_from_now == ((told,) if told else ())
+    assert not told or found.undated == found.words
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("in March 2024", "2024-03-01 to 2024-03-31"),
+        ("on 8 May 2023", "2023-05-08"),
+        ("before 2024", "until 2023-12-31"),
+    ],
+)
+def test_a_time_is_said_in_days(text: str, days: str) -> None:
+    assert named(text).days == days

@@ -69,17 +69,24 @@ class Welcome(Arguments, frozen=True, kw_only=True):
 async def query(session: Session, given: Query) -> Reply:
     """Search the project; where nothing in it answers, and none was named, all of them."""
     project = session.project_of(given.project)
-    found, more = await _search(session, given, project)
+    found, more, nothing_of = await _search(session, given, project)
     if not found and project and given.project is None:
-        found, more = await _search(session, given, None)
+        found, more, nothing_of = await _search(session, given, None)
     text = bullets(found) or "nothing is remembered about that"
+    told: Fields = {"results": found}
+    if nothing_of:
+        text, told = f"nothing is of {nothing_of}\n{text}", told | {"nothing_of": nothing_of}
     if more:
-        return Reply(f"{text}\n{more} more, less likely: all=true", {"results": found, "more": more})
-    return Reply(text, {"results": found})
+        text, told = f"{text}\n{more} more, less likely: all=true", told | {"more": more}
+    return Reply(text, told)
 
 
-async def _search(session: Session, given: Query, project: str | None) -> tuple[list[Fields], int]:
-    """Return what is found, and how many more are far less likely."""
+async def _search(
+    session: Session, given: Query, project: str | None
+) -> tuple[list[Fields], int, str | None]:
+    """Return what is found, how many more are far less likely, and of which time that is asked for nothing
+    is.
+    """
     answer = await session.ask(
         "memory.query",
         text=given.query,
@@ -99,7 +106,7 @@ async def _search(session: Session, given: Query, project: str | None) -> tuple[
         brief(result, session.project, score=round(result.score, 3), same=_told(len(result.same)))
         for result in answer.results
     ]
-    return found, answer.more
+    return found, answer.more, answer.nothing_of
 
 
 def _told(same: int) -> str:

@@ -107,8 +107,8 @@ def query(arguments: Namespace, instance: Instance) -> None:
             print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
         if same := result.get("same"):
             print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
-    if answer["more"] and not arguments.json:
-        print(f"{answer['more']} more, far less likely; --all shows them")
+    if not arguments.json:
+        _say_what_is_not_there(answer)
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:
@@ -117,6 +117,13 @@ def query(arguments: Namespace, instance: Instance) -> None:
             " alone"
         )
     warn_if_stale(answer)
+
+
+def _say_what_is_not_there(answer: Answer) -> None:
+    if answer["nothing_of"]:
+        print(f"nothing is of {answer['nothing_of']}, the time that the question names")
+    if answer["more"]:
+        print(f"{answer['more']} more, far less likely; --all shows them")
 
 
 def _nothing(answer: Answer) -> str:
