@@ -24,7 +24,7 @@ from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import savepoint, writing
 
-BATCH_EVENTS = 2_000
+BATCH_EVENTS = 3_000
 """Where nobody waits for the latest: larger batches write fewer pages twice."""
 
 Progress = Callable[[Position, Position], None]
