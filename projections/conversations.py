@@ -73,9 +73,10 @@ CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM 
 
 _SEEN = """
 INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us, tool_calls)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL,
-  end_reason = NULL, tool_calls = tool_calls + ?7
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET last_us = max(last_us, excluded.last_us),
+  project = coalesce(excluded.project, project), ended_at = NULL, end_reason = NULL,
+  tool_calls = tool_calls + excluded.tool_calls
 """
 _STARTED = (
     "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"

@@ -22,6 +22,7 @@ from omegad.runtime.errors import OmegadError
 from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
+from omegad.storage.rows import run_rows
 from omegad.storage.transaction import savepoint, writing
 
 BATCH_EVENTS = 3_000
@@ -204,12 +205,12 @@ class Fold:
             bulk_gives_way(number)
             for sql, values in projection.project(recorded):
                 if sql != same:
-                    flush(connection, same, rows)
+                    run_rows(connection, same, rows)
                     same, rows, needs_binding = sql, [], Embedding in map(type, values)
                 bound = self.bound(connection, projection, recorded, values) if needs_binding else values
                 if bound is not None:
                     rows.append(bound)
-        flush(connection, same, rows)
+        run_rows(connection, same, rows)
 
 
 def run(connection: Connection, statements: Iterable[Statement]) -> None:
@@ -218,15 +219,7 @@ def run(connection: Connection, statements: Iterable[Statement]) -> None:
     for number, (sql, values) in enumerate(statements):
         bulk_gives_way(number)
         if sql != same:
-            flush(connection, same, rows)
+            run_rows(connection, same, rows)
             same, rows = sql, []
         rows.append(values)
-    flush(connection, same, rows)
-
-
-def flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-    """Run a statement with each of the *rows* of values."""
-    if len(rows) == 1:  # as most are where the log is followed closely
-        connection.execute(sql, rows[0])
-    elif rows:
-        connection.executemany(sql, rows)
+    run_rows(connection, same, rows)
