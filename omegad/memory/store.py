@@ -612,8 +612,18 @@ async def look_around(
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
     if callable(embedding):
         services.hold(embedded)
-    recent, of_scope = services[RecentVectors], (command.event_type, command.project, command.entity_id)
-    said = Near(
+    recent = services[RecentVectors]
+    recent.add(_said(command, base, embedded), command.project, embedded)
+    return msgspec.structs.replace(
+        ready,
+        arrived=partial(recent.near, command.project, embedded),
+        compared=partial(compared, embedded),
+    )
+
+
+def _said(command: StoreMemory, base: PreparedStore, embedded: Embedded) -> Recent:
+    """Return what a store says, for those that are decided before the views show it."""
+    near = Near(
         memory_id=base.memory_id,
         content=base.content,
         event_type=command.event_type,
@@ -622,13 +632,8 @@ async def look_around(
         cosine=None,
         is_comparable=embedded.is_whole,
     )
-    key = content_key(base.content, *of_scope, command.session_id)
-    recent.add(Recent(said, key), command.project, embedded)
-    return msgspec.structs.replace(
-        ready,
-        arrived=partial(recent.near, command.project, embedded),
-        compared=partial(compared, embedded),
-    )
+    scope = (command.event_type, command.project, command.entity_id, command.session_id)
+    return Recent(near, content_key(base.content, *scope))
 
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):
