@@ -1,6 +1,6 @@
 """Agents' sessions, and what was said in them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import LiteralString
 
 from omegad.log.aging import PayloadsAged
@@ -73,9 +73,10 @@ CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM 
 
 _SEEN = """
 INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us, tool_calls)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL,
-  end_reason = NULL, tool_calls = tool_calls + ?7
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET last_us = max(last_us, excluded.last_us),
+  project = coalesce(excluded.project, project), ended_at = NULL, end_reason = NULL,
+  tool_calls = tool_calls + excluded.tool_calls
 """
 _STARTED = (
     "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
@@ -99,7 +100,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     match recorded.event:
         case ToolCalled() if session_id:  # first, as most are
-            yield _seen(recorded, recorded.client or UNSAID, tool_calls=1)
+            yield _called((recorded,))
         case SessionStarted() as started:
             yield _seen(recorded, started.host)
             yield Statement(
@@ -132,15 +133,34 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from set_right(mended, "agent_sessions", "last_us")
 
 
-def _seen(recorded: RecordedEvent, host: str, *, tool_calls: int = 0) -> Statement:
+def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:
+    """Project events; the calls between two others, which are most of a log, in one statement a session."""
+    calls: dict[str, list[RecordedEvent]] = {}
+    for recorded in events:
+        if not isinstance(recorded.event, ToolCalled):
+            yield from map(_called, calls.values())
+            calls.clear()
+            yield from project(recorded)
+        elif session_id := recorded.session_id:
+            calls.setdefault(session_id, []).append(recorded)
+    yield from map(_called, calls.values())
+
+
+def _called(calls: Sequence[RecordedEvent]) -> Statement:
+    return _seen(calls[0], calls[0].client or UNSAID, calls)
+
+
+def _seen(recorded: RecordedEvent, host: str, calls: Sequence[RecordedEvent] = ()) -> Statement:
+    """Say that a session goes on with an event, or with *calls*, of which it is the first."""
+    heard = calls or (recorded,)
     values = (
         recorded.session_id or "",
         host,
-        recorded.project,
+        next((one.project for one in reversed(heard) if one.project is not None), None),
         recorded.position,
         rfc3339(recorded.occurred_at),
-        recorded.recorded_at,
-        tool_calls,
+        max(one.recorded_at for one in heard),
+        len(calls),
     )
     return Statement(_SEEN, values)
 

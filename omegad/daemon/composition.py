@@ -60,7 +60,7 @@ from omegad.requests.running import RequestRunner
 from omegad.rpc import activation, endpoint
 from omegad.rpc.peer import Call, Peer
 from omegad.rpc.server import Lane, Limits, Server
-from omegad.runtime import allocator, config, descriptors, digests, pausing, supervisor, telemetry
+from omegad.runtime import allocator, config, descriptors, digests, ending, pausing, supervisor, telemetry
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import BadConfiguration
@@ -108,6 +108,9 @@ T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
+ENDING_S = 10.0
+"""For what is under way when requests have had their time to end, and for closing the files."""
+
 HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
 
 
@@ -129,7 +132,7 @@ class Daemon:
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
         """Keep every part going until `stopping` is set, then end in order: answers first, the log last."""
         await self.stopping.wait()
-        supervisor.notify("STOPPING=1")
+        supervisor.notify(f"STOPPING=1\nEXTEND_TIMEOUT_USEC={(shutdown_s + ENDING_S) * 1e6:.0f}")
         self.system.end_following()
         self.erasing.end()
         await self.server.stop(shutdown_s)
@@ -320,6 +323,7 @@ def serve(paths: Paths, settings: Config) -> None:
     with endpoint.lock(paths.lock):
         seal.enter(paths)
         run(partial(_serve, paths, settings, Clock(), passed))
+    ending.leave()
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
@@ -351,8 +355,21 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
             "memory": partial(allocator.keep_giving_back, let_go_of_pages),
             "home": partial(_leave_with_home, daemon),
         }
-        for name, run_part in parts.items():
-            tasks.start_soon(run_part, name=name)
+        running = set(parts)
+
+        async def run_named(name: str) -> None:
+            try:
+                await parts[name]()
+            finally:
+                running.discard(name)
+
+        async def end_in_time() -> None:
+            await daemon.stopping.wait()
+            ending.within(settings.shutdown_s + ENDING_S, lambda: running)
+
+        for name in parts:
+            tasks.start_soon(run_named, name, name=name)
+        tasks.start_soon(end_in_time, name="end")
         with endpoint.listening(paths.socket, passed) as sock:
             await tasks.start(daemon.server.serve, sock)
             tasks.start_soon(services.spool.run, name="spool")

@@ -189,13 +189,15 @@ class Embedder:
         """Embed what is asked for until cancelled; who still waits then gets `ShuttingDown`."""
         limiter = anyio.CapacityLimiter(1)
         try:
-            await anyio.to_thread.run_sync(self._renew, limiter=limiter)
+            # A model that hangs must not keep the daemon from its end.
+            on_thread = partial(anyio.to_thread.run_sync, limiter=limiter, abandon_on_cancel=True)
+            await on_thread(self._renew)
             while True:
                 job = await self._next_job(limiter)
                 try:
                     # Only this task waits for the thread, so that no cancelled request can leave it alone
                     # with the session.
-                    job.finish(await anyio.to_thread.run_sync(self._settle, job, limiter=limiter))
+                    job.finish(await on_thread(self._settle, job))
                 finally:
                     job.finish(ShuttingDown())  # unless it is
         finally:
@@ -221,9 +223,14 @@ class Embedder:
 
     def _settle(self, job: Job) -> bytes | OmegadError:
         """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""
-        outcome = job.known() or self._attempt(job.text)
-        job.settle(outcome)
-        return outcome
+        thread = threading.current_thread()
+        before, thread.name = thread.name, "embedding"  # by which is told what is not waited for
+        try:
+            outcome = job.known() or self._attempt(job.text)
+            job.settle(outcome)
+            return outcome
+        finally:
+            thread.name = before
 
     def _attempt(self, text: str) -> bytes | OmegadError:
         """Embed on the worker thread, loading the model if need be.

@@ -8,9 +8,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import numpy as np
 import structlog
 
@@ -18,7 +20,7 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import Embedded
 from omegad.index import VIEWS
-from omegad.index.neighbours import RELATED_COSINE
+from omegad.index.neighbours import RELATED_COSINE, Near
 from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
@@ -29,7 +31,7 @@ from omegad.text.languages import language_of
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 
-LATE_MAX = 256
+LATE_MAX, LATE_CHARACTERS_MAX = 256, 8_000
 BEGUN_S = 1.0  # for the vector of a text, beyond which a reader is not kept waiting
 PAUSE_S = 1.0  # between two times that all words are read
 RETRY_S, RETRY_MAX_S = 0.1, 60.0  # after which it is tried again where they cannot be
@@ -253,33 +255,53 @@ class ServedIndex:
                 one.hold(embedded.text_hashes[0], embedded.vector)
 
 
+class Recent(NamedTuple):
+    """A memory that was stored lately: what it says, and the key of that; both are empty of one too long to
+    be kept.
+    """
+
+    near: Near
+    content_key: str
+
+
 class RecentVectors:
-    """The vectors of the memories stored last. Written and read on the log's thread, and cheap to ask."""
+    """What the memories stored last say, and their vectors. Written and read on the log's thread, and cheap
+    to ask.
+    """
 
     def __init__(self) -> None:
-        self._entries: deque[tuple[str, str | None, str, bytes]] = deque(maxlen=LATE_MAX)
+        self._entries: deque[tuple[Recent, str | None, str, bytes]] = deque(maxlen=LATE_MAX)
         self._lock = threading.Lock()
 
-    def add(self, memory_id: str, project: str | None, embedded: Embedded) -> None:
+    def add(self, memory: Recent, project: str | None, embedded: Embedded) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it;
         whether it was is for the decision state to say.
         """
+        if len(memory.near.content) > LATE_CHARACTERS_MAX:
+            memory = Recent(msgspec.structs.replace(memory.near, content=""), "")
         with self._lock:
-            self._entries.append((memory_id, project, embedded.embedder_id, embedded.vector))
+            self._entries.append((memory, project, embedded.embedder_id, embedded.vector))
 
     def forget(self, memory_ids: Collection[str]) -> None:
         """Let go of memories."""
         with self._lock:
-            kept = [entry for entry in self._entries if entry[0] not in memory_ids]
+            kept = [entry for entry in self._entries if entry[0].near.memory_id not in memory_ids]
             self._entries.clear()
             self._entries.extend(kept)
 
-    def near(self, project: str | None, embedded: Embedded) -> Sequence[str]:
-        """Return the ids of those of the project that are near enough to be related."""
+    def near(self, project: str | None, embedded: Embedded) -> Sequence[Recent]:
+        """Return those of the project that are near enough to be related, with their cosines, nearest
+        first.
+        """
         with self._lock:
             entries = [entry for entry in self._entries if entry[1:3] == (project, embedded.embedder_id)]
         if not entries:
             return ()
         matrix = np.frombuffer(b"".join(entry[3] for entry in entries), "<f4").reshape(len(entries), -1)
         products = matrix @ np.frombuffer(embedded.vector, "<f4")
-        return [entries[index][0] for index in np.flatnonzero(products >= RELATED_COSINE)]
+        return [
+            recent._replace(near=msgspec.structs.replace(recent.near, cosine=float(products[index])))
+            for index in np.argsort(-products)
+            if products[index] >= RELATED_COSINE
+            for recent in (entries[index][0],)
+        ]

@@ -25,6 +25,7 @@ from omegad.runtime.clock import Clock, next_hlc, uuid7
 from omegad.runtime.errors import Invalid, LogReplaced, OmegadError
 from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.driver import Connection
+from omegad.storage.rows import run_rows
 from omegad.storage.transaction import run_script, writing
 
 Identity = tuple[int, int]
@@ -191,8 +192,8 @@ class _Append:
         """Write the events of all proposals; nothing within the transaction reads them, so that they can
         be written together.
         """
-        self._connection.executemany(_INSERT_EVENT, self._rows)
-        self._connection.executemany(_INSERT_PAYLOAD, self._payloads)
+        run_rows(self._connection, _INSERT_EVENT, self._rows)
+        run_rows(self._connection, _INSERT_PAYLOAD, self._payloads)
 
     def _write(
         self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int

@@ -7,7 +7,7 @@ take at once, and where rows go; what writes on another thread than it reads on 
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from operator import attrgetter
@@ -17,14 +17,15 @@ import msgspec
 
 from omegad.log.checkpoint import Checkpoint
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
-from omegad.log.projection import Embedding, Projection, Value
+from omegad.log.projection import Embedding, Projection, Statement, Value
 from omegad.runtime.errors import OmegadError
 from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
+from omegad.storage.rows import run_rows
 from omegad.storage.transaction import savepoint, writing
 
-BATCH_EVENTS = 2_000
+BATCH_EVENTS = 3_000
 """Where nobody waits for the latest: larger batches write fewer pages twice."""
 
 Progress = Callable[[Position, Position], None]
@@ -48,6 +49,7 @@ nothing means that no more is to be shown.
 """
 
 _position = attrgetter("position")
+_UNKNOWN = frozenset({Unknown})
 
 
 class Batch:
@@ -82,7 +84,7 @@ class Fold:
         self.projections = {projection.NAME: projection for projection in projections}
         self.marks = marks
         self._kinds: dict[str, frozenset[type[Event | Unknown | Erased]]] = {
-            one.NAME: frozenset({*one.EVENTS, Unknown}) for one in projections
+            one.NAME: frozenset(one.EVENTS) for one in projections
         }
 
     def note(self, connection: Connection, reached: Collection[Checkpoint]) -> None:
@@ -169,7 +171,15 @@ class Fold:
 
     def _advance(self, connection: Connection, before: Checkpoint, batch: Batch) -> Checkpoint:
         """Show all events, or raise; SQLite does without the pages that a savepoint would keep."""
-        self._run(connection, self.projections[before.name], batch.of(self._kinds[before.name]))
+        projection = self.projections[before.name]
+        for recorded in batch.of(_UNKNOWN):
+            assert isinstance(recorded.event, Unknown)
+            self.check_unknown(projection, recorded, recorded.event)
+        events = batch.of(self._kinds[before.name])
+        if together := getattr(projection, "project_together", None):
+            run(connection, together(events))
+        else:
+            self._run(connection, projection, events)
         return msgspec.structs.replace(before, position=batch.last.position, chain=batch.last.chain)
 
     def _advance_to_failure(self, connection: Connection, before: Checkpoint, batch: Batch) -> Checkpoint:
@@ -190,25 +200,26 @@ class Fold:
 
     def _run(self, connection: Connection, projection: Projection, events: Sequence[RecordedEvent]) -> None:
         """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
-        run, rows, needs_binding = "", list[Sequence[Value]](), False
+        same, rows, needs_binding = "", list[Sequence[Value]](), False
         for number, recorded in enumerate(events):
             bulk_gives_way(number)
-            if isinstance(recorded.event, Unknown):
-                self.check_unknown(projection, recorded, recorded.event)
-                continue
             for sql, values in projection.project(recorded):
-                if sql != run:
-                    flush(connection, run, rows)
-                    run, rows, needs_binding = sql, [], Embedding in map(type, values)
+                if sql != same:
+                    run_rows(connection, same, rows)
+                    same, rows, needs_binding = sql, [], Embedding in map(type, values)
                 bound = self.bound(connection, projection, recorded, values) if needs_binding else values
                 if bound is not None:
                     rows.append(bound)
-        flush(connection, run, rows)
+        run_rows(connection, same, rows)
 
 
-def flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-    """Run a statement with each of the *rows* of values."""
-    if len(rows) == 1:  # as most are where the log is followed closely
-        connection.execute(sql, rows[0])
-    elif rows:
-        connection.executemany(sql, rows)
+def run(connection: Connection, statements: Iterable[Statement]) -> None:
+    """Run statements that bind no vectors in their order; a run of the same SQL goes to SQLite at once."""
+    same, rows = "", list[Sequence[Value]]()
+    for number, (sql, values) in enumerate(statements):
+        bulk_gives_way(number)
+        if sql != same:
+            run_rows(connection, same, rows)
+            same, rows = sql, []
+        rows.append(values)
+    run_rows(connection, same, rows)

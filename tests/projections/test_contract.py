@@ -15,6 +15,7 @@ from omegad.catalog import decision_state
 from omegad.catalog.events import CODEC
 from omegad.log.checkpoint import start_of
 from omegad.log.event import Event, RecordedEvent
+from omegad.log.folding import run
 from omegad.log.projection import Embedding, Projection, schema
 from omegad.memory.events import MemoryEdited, MemoryEvolved, MemoryStored
 from omegad.memory.types import TTL_SECONDS_MAX
@@ -26,13 +27,17 @@ from omegad.views import applying, generation
 from omegad.views.applying import Lookup, ViewFold
 from projections import vectors
 from tests.builders import (
+    START_US,
     edited,
     embedded,
     evolved,
     look_up,
     open_in_memory,
+    prompt_submitted,
     recorded,
     rows,
+    session_ended,
+    session_started,
     show,
     stored,
     tool_called,
@@ -166,6 +171,40 @@ def test_tool_calls_of_which_a_log_is_full_are_shown_by_one_statement_each_the_s
     ran = {fold.NAME: [sql for call in calls for sql, _ in fold.project(call)] for fold in folds}
     assert {"audit", "conversations", "tool_calls", "hooks"} <= ran.keys()
     assert [name for name, sqls in ran.items() if len(sqls) > len(calls) or len(set(sqls)) > 1] == []
+
+
+MOMENTS = st.tuples(
+    st.integers(0, 9),
+    st.sampled_from(["s1", "s2", None]),
+    st.sampled_from(["p1", "p2", None]),
+    st.integers(0, 3),
+)
+
+
+@given(st.lists(MOMENTS, max_size=30))
+def test_what_is_shown_together_is_what_is_shown_one_by_one(
+    moments: list[tuple[int, str | None, str | None, int]],
+) -> None:
+    others = (session_started(), prompt_submitted(), session_ended())
+    events = [
+        recorded(
+            others[kind] if kind < len(others) else tool_called(number),
+            number,
+            session_id=session_id,
+            project=project,
+            client=project,
+            recorded_at=START_US + later,
+        )
+        for number, (kind, session_id, project, later) in enumerate(moments, 1)
+    ]
+    for projection in projections.ALL:
+        if together := getattr(projection, "project_together", None):
+            one_by_one, at_once = show(projection, events), show(projection, ())
+            run(at_once, together(events))
+            for select in projection.CANONICAL:
+                assert rows(at_once, select) == rows(one_by_one, select)
+            one_by_one.close()
+            at_once.close()
 
 
 @EACH

@@ -24,7 +24,7 @@ from omegad.runtime.errors import StorageFull, ViewFailed
 from omegad.search.events import MemoryQueried
 from omegad.session.events import ToolCalled
 from omegad.storage.driver import Connection
-from omegad.views import generation
+from omegad.views import driver, generation
 from omegad.views.applying import Lookup
 from omegad.views.current import Views
 from tests.builders import (
@@ -113,6 +113,27 @@ async def test_every_projection_shows_every_event_of_its_own(tmp_path: Path, clo
         assert await ids(views, "a") == [1, 3, 5, 7, 9, 11, 13]
         assert await ids(views, "b") == [2, 4, 6, 8, 10, 12, 14]
         assert views.driver.checkpoints["a"].chain == await log.chain_at(14)
+
+
+async def test_what_nobody_waits_for_is_shown_together_and_who_waits_is_shown_it_at_once(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "STEP_S", 3_600.0)
+    steps, event = list[int](), 0
+    async with views_of(tmp_path, clock, [counter()]) as (log, views):
+        show = views.driver._fold.show
+
+        def counted(*arguments: Any) -> Any:
+            steps.append(event)
+            return show(*arguments)
+
+        monkeypatch.setattr(views.driver._fold, "show", counted)
+        for event in range(1, 5):
+            await append(log, queried())
+            if event in {1, 4}:
+                await views.wait_for(event, ["counter"])
+        assert await ids(views, "counter") == [1, 2, 3, 4]
+    assert steps == [1, 4]
 
 
 async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(
