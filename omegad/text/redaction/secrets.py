@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.redaction import assignments, cards, commands, entropy, spoken, values
+from omegad.text.redaction import assignments, cards, columns, commands, entropy, spoken, values
 from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
 REMEMBERED_BYTES = 1_000_000
@@ -91,6 +91,7 @@ RULES = (
         r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})",
     ),
     _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://(?P<secret>[^\s:/@\"'`<>]{8,200}):x-oauth-basic@"),
     _rule(
         "url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"
     ),
@@ -127,8 +128,10 @@ RULES = (
     ),
     _rule(
         "password_file",
-        "machine",
-        r"machine[ \t]{1,60}\S{1,200}\s{1,60}login\s{1,60}\S{1,100}\s{1,60}password\s{1,60}(?P<secret>\S+)",
+        "machine|login",
+        r"(?:machine[ \t]{1,60}\S{1,200}\s{1,60}(?:login\s{1,60}\S{1,100}\s{1,60})?"
+        r"|(?<=default )login\s{1,60}\S{1,100}\s{1,60})"
+        r"(?:account\s{1,60}\S{1,100}\s{1,60})?password\s{1,60}[\"'\\]{0,4}(?P<secret>[^\s\"'`\\]+)",
     ),
     _rule(
         "password_file",  # of PostgreSQL: host, port, database, user
@@ -235,6 +238,7 @@ RULES = (
         assignments.named,
     ),
     Rule("assigned_secret", ("pass",), spoken.WITH_PASS, spoken.told),
+    Rule("assigned_secret", ("pass",), spoken.WORD, spoken.handed),
 )
 # What several needles have in common is looked for first: each that a text is searched for costs as much as a
 # hundredth of all the rest. What begins with a sign is found in half the time that words take.
@@ -367,7 +371,11 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     if words and _KEY_BEGINNING.search(long_words):
         text = _KEY_BODY.sub(mark, text)
     folded = _folded(text)
-    if _has_needle(folded, is_long=bool(words)) and (here := _here(folded)):
+    here = _here(folded) if _has_needle(folded, is_long=bool(words)) else set[str]()
+    if not is_name and (spans := columns.passwords(text, folded, here)):
+        text = _without(text, spans, "assigned_secret", found)
+        folded = _folded(text)
+    if here:
         for rule in RULES:
             if not here.isdisjoint(rule.needles) and (spans := _spans(rule, text, folded)):
                 text = _without(text, spans, rule.kind, found)
@@ -474,6 +482,7 @@ def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
             (not spans or at >= spans[-1][1])
             and (match := rule.pattern.match(folded, at))
             and (span := rule.judge(text, match))
+            and (not spans or span[0] >= spans[-1][1])
         ):
             spans.append(span)
     return spans

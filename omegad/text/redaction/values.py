@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 PHRASE_WORDS_MIN = 4
+JOINED_WORD_MIN = 3
 WORDS_SHARE_MAX = 0.3
 
 # Words with which a sentence goes on, types and checks of fields, and short names.
@@ -122,6 +123,23 @@ def has_word(value: str) -> bool:
 def begins_with_word(value: str) -> bool:
     """Say whether the first part of *value* is a word, as the name of a scheme has them."""
     return any(part.isalpha() for part in re.split(r"[-_]", value, maxsplit=3)[:2])
+
+
+def is_joined(value: str) -> bool:
+    """Say whether *value* is of words that hyphens join as passphrases are made: four of them, or fewer and
+    a number, of which each digit counts as one.
+    """
+    parts = value.lower().rstrip("!?.").split("-")
+    words = [part for part in parts if part.isalpha()]
+    numbers = [part for part in parts if part.isdecimal()]
+    return (
+        len(words) > 1
+        and len(words) + len(numbers) == len(parts)
+        and len(words) + sum(map(len, numbers)) >= PHRASE_WORDS_MIN
+        and all(len(word) >= JOINED_WORD_MIN for word in words)
+        and _WORDS.isdisjoint(words)
+        and not is_prose(value)
+    )
 
 
 def is_prose(value: str) -> bool:
