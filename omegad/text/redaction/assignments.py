@@ -75,6 +75,7 @@ _KIND_OF = {
         r" -]?secret)[_ -]?(?:access[_ -]?)?key)\Z"
     ),
 }
+_USER_BEFORE = re.compile(r"(?:user(?:name)?|login|e-?mail)\W{1,4}\S{1,40}[\s,;/]{1,8}\Z", re.IGNORECASE)
 _CODE_BEFORE = re.compile(
     r"(?:[(,][ \t]*|(?<!-)\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL
 )
@@ -89,7 +90,7 @@ _HANDED = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
-    r"[\"'`]?(?:[.,;!?)]|\s{1,4}(?:for|to|in|on|of|and|when|at|from|until|if|there|now|please)\b"
+    r"[\"'`]?\s{0,4}(?:[.,;!?)»”]|\s{1,4}(?:for|to|in|on|of|and|when|at|from|until|if|there|now|please)\b"
     r"|\s{0,4}(?:[\r\n]|\Z))"
 )
 _IN_CODE = re.compile(r"\w*_\w*|[A-Z]\w*[A-Z]\w*|[a-z]+(?:[A-Z][a-z]+)+")
@@ -152,7 +153,7 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
         return False
     if (
         given.value.startswith("-")
-        or given.name.lower() == "pass"
+        or (given.name.lower() == "pass" and not (sign == ":" and _USER_BEFORE.search(given.before)))
         or values.is_code(given.value, given.after)
     ):
         return False  # the second is what tests do
@@ -227,14 +228,17 @@ def _is_secret_in_words(given: Given, match: re.Match[str]) -> bool:
         is_named = (
             match["quote"] is not None and name.lower() != "pw" and given.kind in {Kind.PASSWORD, Kind.SECRET}
         )
-        is_handed = given.kind is Kind.PASSWORD and _HANDED.search(given.before) is not None
         return (
             is_named
             and len(value) >= TOLD_MIN
             and bool(values.looks_chosen(value))
             and not values.has_word(value)
             and " " not in value
-        ) or (is_handed and may_be_used(value, given.after))
+        ) or (
+            given.kind is Kind.PASSWORD
+            and may_be_used(value, given.after)
+            and _HANDED.search(given.before) is not None
+        )
     if values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
         return False
     if given.kind is not Kind.PASSWORD:

@@ -16,7 +16,13 @@ PASSWORD_MIN = 4
 WORD_MIN = 5  # of letters alone, beside a user
 
 NEEDLES = ("pass", "pw")
-_PASSWORD = rf"passw?or[dt]|passwd|passphrase|passcode|pwd|{'|'.join(map(re.escape, spoken.STEMS))}"
+_PASSWORD = "|".join(
+    [
+        "passw?or[dt]",
+        "passwd|passphrase|passcode|pwd|mot de passe|palavra-passe",
+        *map(re.escape, spoken.STEMS),
+    ]
+)
 _OF = r"(?:[\w.-]{1,24}[ _.-]){0,3}"
 _IS_PASSWORD = re.compile(rf"{_OF}[a-z]{{0,12}}(?:{_PASSWORD})(?: ?\([^()]{{1,24}}\))?")
 _IS_USER = re.compile(
@@ -24,13 +30,20 @@ _IS_USER = re.compile(
     r"|bruger|bruker|k[aä]ytt[aä]j|utente|konto|用户|账号|帳號|ユーザ|пользоват|логин|사용자|아이디"
 )
 HEADS = re.compile(
-    r"(?:pass(?:wor[dt]|wd|phrase|code)|pwd)"
+    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)|pwd)"
     r"(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
 )
 # Behind words of other languages; commas and line ends, which are everywhere, only where a text begins.
 _FOREIGN = tuple(
     (sign, spoken.signed(re.escape(sign)), at_most)
-    for sign, at_most in (("|", None), (";", None), ("\t", None), (",", BEGINNING), ("\n", BEGINNING))
+    for sign, at_most in (
+        ("|", None),
+        (";", None),
+        ("\t", None),
+        (",", BEGINNING),
+        ("\n", BEGINNING),
+        ("\\", BEGINNING),
+    )
 )
 _LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
 _NAME = re.compile(r"[\s\"'`*_\\]{0,40}(?:[^\W\d][\w .()/#-]{0,48}|#|№)[\s\"'`*_\\]{0,40}")
@@ -45,6 +58,8 @@ _CELLS = {
 }
 _AROUND, _AROUND_BAR = " \t\r\"'\\", " \t\r\"'\\`*_"
 _INSERTED = re.compile(r"values\s{0,40}(?=\()")
+_UNESCAPED = re.compile(r"(?<!\\)\"")
+_GAP = re.compile(r"\s|\\[nrt]")
 _SQL = re.compile(
     r"\\?(?P<quote>['\"])(?P<said>(?:(?!\\?(?P=quote)).|(?P=quote){2}){0,500})\\?(?P=quote)|[(),;]"
 )
@@ -73,7 +88,9 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
             continue
         start, end, below = _line(folded, at)
         done = below
-        head = _head(folded[start:end], at - start) if end - start <= LINE_CHARACTERS else None
+        above = folded[max(0, start - LINE_CHARACTERS) : start].rstrip("\r\n").removesuffix("\\n")
+        line = folded[start:end] if end - start <= LINE_CHARACTERS else ""
+        head = _head(line, at - start, above[above.rfind("\n") + 1 :])
         if head:
             found, done = _below(text, below, head)
             spans += found
@@ -107,18 +124,21 @@ def _line(text: str, at: int) -> tuple[int, int, int]:
     long ends somewhere.
     """
     first = max(0, at - LINE_CHARACTERS)
-    start = max(text.rfind("\n", first, at) + 1, text.rfind("\\n", first, at) + 2, first)
+    escaped = text.rfind("\\n", first, at)
+    start = max(text.rfind("\n", first, at) + 1, escaped + 2 if escaped >= 0 else 0, first)
     found = _LINE_END.search(text, at, at + LINE_CHARACTERS)
     last = min(len(text), at + LINE_CHARACTERS)
     return (start, found.start(), found.end()) if found else (start, last, last)
 
 
-def _head(line: str, at: int) -> _Head | None:
+def _head(line: str, at: int, above: str) -> _Head | None:
     """Return what a line in lower case is the head of, as the password's name in it says that begins or ends
-    around a place.
+    around a place; None where the line *above* is one of the same table.
     """
     for separator in _SEPARATORS:
-        if separator in line:
+        if separator in line and (
+            _BETWEEN.fullmatch(above) or above.count(separator) != line.count(separator)
+        ):
             cells = line.split(separator)
             place = line.count(separator, 0, at)
             names = _names(cells, place, separator)
@@ -147,9 +167,12 @@ def _names(cells: list[str], place: int, separator: str) -> list[str]:
 def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
     """Return where the passwords stand in the lines from a place on, and where the table ends."""
     spans: list[Span] = []
-    while at < len(text):
-        found = _LINE_END.search(text, at, at + LINE_CHARACTERS)
-        end = found.start() if found else len(text)
+    # Lines that end as JSON writes it are a string's.
+    closed = _UNESCAPED.search(text, at) if text.endswith("\\n", 0, at) else None
+    last = closed.start() if closed else len(text)
+    while at < last:
+        found = _LINE_END.search(text, at, min(last, at + LINE_CHARACTERS))
+        end = found.start() if found else last
         if end - at > LINE_CHARACTERS:
             break
         line = text[at:end]
@@ -162,7 +185,7 @@ def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
                 for place in head.passwords
                 if (span := _value(line, cells[place], head))
             ]
-        at = found.end() if found else len(text)
+        at = found.end() if found else last
     return sorted(spans), at
 
 
@@ -237,7 +260,7 @@ def _tuples(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
     depth = place = 0
     for match in _SQL.finditer(text, at):
         sign = match[0]
-        if sign == ";" or (depth == 0 and (sign not in "(," or text[at : match.start()].strip())):
+        if sign == ";" or (depth == 0 and (sign not in "(," or _GAP.sub("", text[at : match.start()]))):
             break
         at = match.end()
         if sign == "(":

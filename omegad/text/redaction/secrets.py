@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.redaction import assignments, cards, columns, commands, entropy, spoken, values
+from omegad.text.redaction import assignments, cards, columns, commands, entropy, manifests, spoken, values
 from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
 REMEMBERED_BYTES = 1_000_000
@@ -39,6 +39,14 @@ _ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 _STATEMENT = 200  # characters of a statement before its password
+# Commands that read a password, or another secret.
+_READERS = (
+    r"(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login|chpasswd"
+    r"|passwd|gh (?:auth|secret)|openssl (?:passwd|enc)|sudo -s|cryptsetup|gpg|argon2|pass(?:age)?\b"
+    r"|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase|su\b|kubeseal"
+    r"|(?:npx )?wrangler|fly(?:ctl)? (?:auth|secrets)|vercel env|cargo login|twine|glab auth|ecryptfs"
+    r"|gcloud secrets|kubectl create secret"
+)
 _WINDOWS_USER = re.compile(r" /(?:u|user)[: ]|cmdkey|xfreerdp|net use|runas", re.IGNORECASE)
 _IMPACKET = re.compile(
     r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword"
@@ -126,12 +134,16 @@ RULES = (
         r"(?P<secret>(?=[^\s\"'`]{0,200}[0-9])[0-9a-z._~+/-]{16,2000}+={0,2})(?![\w(])",
         lambda value: not (values.has_word(value) or values.begins_with_word(value)),
     ),
-    _rule(
+    _rule(  # of netrc
         "password_file",
-        "machine|login",
-        r"(?:machine[ \t]{1,60}\S{1,200}\s{1,60}(?:login\s{1,60}\S{1,100}\s{1,60})?"
-        r"|(?<=default )login\s{1,60}\S{1,100}\s{1,60})"
-        r"(?:account\s{1,60}\S{1,100}\s{1,60})?password\s{1,60}[\"'\\]{0,4}(?P<secret>[^\s\"'`\\]+)",
+        "pass",
+        r"password\s{1,60}[\"'\\]{0,4}(?P<secret>[^\s\"'`\\]+)",
+        beside=re.compile(
+            r"(?:\bdefault\s{1,60}login\s{1,60}\S{1,100}"
+            r"|machine[ \t]{1,60}\S{1,200}(?:\s{1,60}login\s{1,60}\S{1,100})?)"
+            r"(?:\s{1,60}account\s{1,60}\S{1,100})?\s{1,60}\Z",
+            re.IGNORECASE,
+        ),
     ),
     _rule(
         "password_file",  # of PostgreSQL: host, port, database, user
@@ -163,20 +175,62 @@ RULES = (
         rf"({{\\]{{3,200}}))",
         beside=_ACCOUNT,
     ),
+    _rule(  # of Terraform
+        "assigned_secret",
+        "variable ",
+        r"variable \\?\"[\w-]{0,48}(?:passw|passphrase|secret|token|key)[\w-]{0,24}\\?\" \{"
+        r"[^{}]{0,400}?\bdefault\s{0,12}=\s{0,4}\\?\"(?P<secret>[^\"\r\n\\]{3,200})",
+        lambda value: not values.is_word(value),
+    ),
+    _rule(  # of clients for HTTP: a user and a password
+        "authorization",
+        "auth",
+        r"auth(?:=|entication|orization)?\(\s{0,40}[\"'][^\"'\r\n]{1,64}[\"'],\s{0,40}"
+        r"(?:some\()?[\"'](?P<secret>[^\"'\r\n]{3,200})[\"']\)?,?\s{0,40}\)",
+        lambda value: not (values.is_word(value) or values.is_prose(value) or " " in value),
+    ),
+    _rule(  # a user and a password side by side
+        "assigned_secret",
+        "login:|cred",
+        r"(?:login|cred(?:ential)?s?)\b(?: (?:is|are)\b)?[\"'`*]{0,3}(?:(?<= is)|(?<= are)|:)"
+        r"[\"'`*]{0,3}\s{1,4}[\"'`*]{0,3}"
+        r"(?:[\w+-]{2,40}|[\w.+-]{2,40}@[\w.-]{1,60})"
+        r"[\"'`]?(?: / |/|:| : )[\"'`]?(?P<secret>[^\s\"'`/:,;)<>\\]{5,64})"
+        r"(?=[\"'`,;)*]{0,3}(?:\s|\Z|\\n))",
+        lambda value: (
+            values.looks_chosen(value) is not None
+            and values.has_digit_and_letter(value) is not None
+            and not values.has_word(value)
+            and not values.is_prose(value)
+        ),
+    ),
+    _rule(
+        "assigned_secret",
+        "securestring",
+        rf"(?<=convertto-)securestring (?:-string )?{_QUOTED}",
+        lambda value: not value.startswith("$"),
+    ),
+    _rule(  # of Oracle
+        "command_password",
+        "sqlplus|oracle:",
+        r"(?:sqlplus(?: -\w{1,9}){0,4} |oracle:(?:thin|oci):)[\"']?[\w$#.]{1,40}/"
+        r"(?P<secret>[^\s@\"'`/;|]{3,100})(?=@|[\"']?(?:\s|\Z))",
+    ),
+    _rule(  # of Vault and Redis
+        "command_password",
+        "vault |auth ",
+        r"(?:vault (?:(?:kv (?:put|patch)|write secret/\S{0,100}) (?:-\S{1,60} ){0,4})(?:[^\s=]{1,100} )?"
+        r"(?:[\w.-]{1,60}=(?:\[redacted:\S{1,40}|[@-]\S{0,60}) ){0,16}[\w.-]{1,60}="
+        r"|(?<=redis-cli )auth (?:default )?)[\"']?(?P<secret>[^\s\"'`\\]{3,200})",
+        lambda value: value[0] not in "@-$",
+    ),
     _rule(  # what is handed on to a command that reads a password
         "command_password",
         "echo |printf ",
         r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
         r" \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,3}"
         r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
-        r"(?:(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login"
-        r"|chpasswd|passwd|gh (?:auth|secret)|openssl (?:passwd|enc"
-        r")|sudo -s|cryptsetup"
-        r"|gpg|argon2|pass(?:age)?\b|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase"
-        r"|su\b|kubeseal|(?:npx"
-        r" )?wrangler|"
-        r"flyctl? auth"
-        r"|vercel env|cargo login|twine|glab auth|ecryptfs)",
+        rf"(?:{_READERS})",
         lambda value: value[0] not in "$-<" and not values.is_word(value),
     ),
     _rule(
@@ -243,10 +297,10 @@ RULES = (
 # What several needles have in common is looked for first: each that a text is searched for costs as much as a
 # hundredth of all the rest. What begins with a sign is found in half the time that words take.
 _PARTS = ("hook", "auth", "pass", "identified ", "confi")
-_AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:))")
+_AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:)|(?<=oracle:)|(?<=login:))")
 _AT_SLASH, _AT_POINT, _AT_BAR = re.compile(r"/(?<= /)p"), re.compile(r"\.(?=py )"), re.compile(r"\|")
 _AT = (
-    dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:"), _AT_COLON)
+    dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:", "oracle:", "login:"), _AT_COLON)
     | {" /p": _AT_SLASH, ".py ": _AT_POINT}
     | dict.fromkeys(("echo ", "printf "), _AT_BAR)
 )
@@ -275,11 +329,13 @@ _PRIVATE_KEY = re.compile(
 )
 # What a private key begins with in base64, by its standard: a number that says that it is one, and whose
 # (PKCS #1 and #8, SEC 1, OpenSSH).
-_KEY_BEGINNING = re.compile(r"MII|MHcCAQEE|AgEBB|AgEAMB|MC4CAQAw|b3BlbnNzaC1")
+_KEY_BEGINNING = re.compile(r"MII|LS0tLS1CRUdJTiB|MHcCAQEE|AgEBB|AgEAMB|MC4CAQAw|b3BlbnNzaC1")
 _KEY_BODY = re.compile(
     r"(?:MII[A-J][\w+/][AQgw]IBA(?:DANBgkqhkiG9w0|DCCA|AK[BC])|MII[\w+/]{3,12}BgkqhkiG9w0BBQ|MHcCAQEEI"
     r"|MIGkAgEBBD|MIHcAgEBBEI"
-    r"|MI(?:GH|G2|Hu)AgEAMB[AM]GByqGSM49|MC4CAQAwBQYDK2V[\w+/]BCIE|b3BlbnNzaC1rZXktdjE)"
+    r"|MI(?:GH|G2|Hu)AgEAMB[AM]GByqGSM49|MC4CAQAwBQYDK2V[\w+/]BCIE|b3BlbnNzaC1rZXktdjE"
+    # The same with its first line, once more in base64.
+    r"|LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFU|FQyBQUklWQVRF|PUEVOU1NIIFBS|FTkNSWVBURUQgUF|EU0EgUFJJVkFU))"
     r"(?:[A-Za-z0-9+/_-]{1,200}={0,2}(?:(?:\\[nr]|[\s\"',>#]|[ \t]\+(?=\s)){1,24}(?=[A-Za-z0-9+/_-]{16}))?)+"
 )
 
@@ -372,8 +428,8 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
         text = _KEY_BODY.sub(mark, text)
     folded = _folded(text)
     here = _here(folded) if _has_needle(folded, is_long=bool(words)) else set[str]()
-    if not is_name and (spans := columns.passwords(text, folded, here)):
-        text = _without(text, spans, "assigned_secret", found)
+    if not is_name and (spans := [*columns.passwords(text, folded, here), *manifests.kept(text, folded)]):
+        text = _without(text, sorted(spans), "assigned_secret", found)
         folded = _folded(text)
     if here:
         for rule in RULES:
@@ -465,6 +521,10 @@ def _has_needle(folded: str, *, is_long: bool = True) -> bool:
         or "identified " in folded
         or "confi" in folded
         or "vault " in folded
+        or "cred" in folded
+        or "securestring" in folded
+        or "sqlplus" in folded
+        or "variable " in folded
         or "rabbitmqctl " in folded
         or "net user " in folded
         or ("/" in folded and _AT_SLASH.search(folded) is not None)

@@ -29,7 +29,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
 
     ascii: tuple[str, ...]
     pins: frozenset[str]
-    alone: tuple[str, ...]
+    alone: dict[str, tuple[str, ...]]
     is_: tuple[str, ...]
     glued: str
     others: dict[str, tuple[str, ...]]
@@ -104,7 +104,7 @@ def may_tell(folded: str) -> bool:
     if (
         (":" in folded and _AT_COLON.search(folded) is not None)
         or ("=" in folded and _AT_EQUALS.search(folded) is not None)
-        or any(word in folded for word in WORDS.alone)
+        or any(part in folded for part in WORDS.alone)
     ):
         return True
     return not folded.isascii() and any(
@@ -137,7 +137,9 @@ def _places(folded: str) -> list[int]:
             if before.endswith(WORDS.ascii):
                 word = next(word for word in WORDS.ascii if before.endswith(word))
                 places.add(first + len(before) - len(word))
-    places.update(at for word in WORDS.alone if word in folded for at in _positions(folded, word))
+    for part, words in WORDS.alone.items():
+        if part in folded:
+            places.update(at for word in words for at in _positions(folded, f"{word} "))
     if not folded.isascii():
         for letter, words in WORDS.others.items():
             if letter in folded:
