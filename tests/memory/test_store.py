@@ -175,6 +175,9 @@ def test_a_near_duplicate_keeps_the_new_wording_with_the_survivor() -> None:
         "n",
         ["jwt"],
     )
+    assert "taken out" in answer(decision)["note"]  # of two secrets nobody can tell whether they are one
+    plainly = decide(plain("c!"), prepared("c!", Neighbour(memory_id="n", duplicate=("cosine", 0.97))))
+    assert (answer(plainly)["outcome"], answer(plainly)["note"]) == ("duplicate", None)
 
 
 def test_what_is_the_same_to_the_letter_wins_over_what_is_nearly_so() -> None:
