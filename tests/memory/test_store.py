@@ -121,6 +121,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "ignored": [],
         "unfound": [],
         "degraded": None,
+        "note": None,
         "status": "active",
     }
 

@@ -84,7 +84,8 @@ _BARE_NUMBER = re.compile(r"\"\s{0,3}:\s{0,3}[0-9]+\Z")  # of JSON, which takes 
 
 
 def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
-    """Return *text* with *mark* for what is in *spans*."""
+    """Return *text* with *mark* for what is in *spans*, but for the backslashes of a quote behind it."""
+    spans = [(first, _before_escape(text, first, last)) for first, last in spans]
     ends = [0, *(last for _, last in spans)]
     kept = [
         text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
@@ -93,6 +94,12 @@ def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
         f'"{mark}"' if _BARE_NUMBER.search(text[max(0, first - 8) : last]) else mark for first, last in spans
     )
     return "".join(chain.from_iterable(zip_longest(kept, marks, fillvalue="")))
+
+
+def _before_escape(text: str, first: int, last: int) -> int:
+    while last - 1 > first and text[last - 1] == "\\" and text[last : last + 1] in {'"', "'", "\\"}:
+        last -= 1
+    return last
 
 
 def is_stand_in(value: str) -> bool:
