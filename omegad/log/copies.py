@@ -2,7 +2,8 @@
 often they were written as JSON.
 
 What is short, or a single common word, stands in many texts for something else, so of that only whole values
-are copies. A text that was cut off, and shows it, is a copy, too. Of what is known to be made of what is
+are copies; but of a password that somebody names, as short as they are, each that stands alone is one. A text
+that was cut off, and shows it, is a copy, too. Of what is known to be made of what is
 looked for, every run of it is one.
 """
 
@@ -29,6 +30,8 @@ CHARACTERS_MIN = 12
 values.
 """
 WORD_BYTES_MAX = 24
+LONE_MIN = 6
+"""So long is a short text that is looked for between other words."""
 JSON_LEVELS = 3
 WORDS_MAX = 3
 SIGNS_MAX = 200
@@ -53,11 +56,13 @@ _SIDE_BY_SIDE = re.compile(r"\[erased\](?:[^\w\[]*\[erased\])+")
 
 class CopyFinder:
     """The texts to find, without empty ones. Texts are compared in NFC. *cut_min* characters of one, where it
-    was cut, are a copy.
+    was cut, are a copy. One that is short, *lone*, is a copy between other words, too.
     """
 
-    def __init__(self, texts: Iterable[str], cut_min: int = CUT_MIN) -> None:
+    def __init__(self, texts: Iterable[str], cut_min: int = CUT_MIN, lone: str = "") -> None:
         self._cut_min = cut_min
+        self.lone = _nfc(lone)
+        self._alone = _standing_alone(self.lone) if self.lone else None
         self.texts = tuple(dict.fromkeys(text for text in map(_nfc, texts) if text.strip()))
         variants = sorted(
             {written for text in self.texts for written in _written(text)}, key=len, reverse=True
@@ -75,7 +80,7 @@ class CopyFinder:
     @property
     def short(self) -> int:
         """How many of them are looked for as whole values alone."""
-        return sum(map(is_short, self.texts))
+        return sum(is_short(text) for text in self.texts if text != self.lone)
 
     def clean(self, text: str) -> str:
         """Return *text* with `ERASED` in place of each copy; as it is where there is none."""
@@ -85,6 +90,9 @@ class CopyFinder:
         found, spaced = composed, _spaced(composed)
         if spaced in self._whole:
             return ERASED
+        if self._alone:
+            found = self._alone.sub(ERASED, found)
+            spaced = _spaced(found)
         for wording in self._anywhere:
             if wording in spaced:
                 found = _replaced(found, wording)
@@ -207,13 +215,34 @@ class CopyFinder:
             for text in (*self.texts, *(self._runs if has_runs else ()))
             for one in _written(text, levels=1)
         }
-        return [part for one in written for part in _parts(one.encode()) if len(part) >= CHARACTERS_MIN]
+        least = min(CHARACTERS_MIN, len(self.lone) or CHARACTERS_MIN)
+        return [part for one in written for part in _parts(one.encode()) if len(part) >= least]
+
+
+def is_lone(text: str) -> bool:
+    """Say whether a short text is a copy where it stands between other words: a password, of letters with a
+    digit or sign among them.
+    """
+    return (
+        len(text) >= LONE_MIN
+        and not any(map(str.isspace, text))
+        and any(map(str.isalpha, text))
+        and not text.isalpha()
+    )
 
 
 def is_short(text: str) -> bool:
     """Say whether a text is too short, or too common, to be a copy within another one."""
     bare = text.strip()
     return len(bare) < CHARACTERS_MIN or (bare.isalpha() and len(bare.encode()) <= WORD_BYTES_MAX)
+
+
+def _standing_alone(text: str) -> re.Pattern[str]:
+    """Return a pattern for a text, however often it was written as JSON, that is no part of a word."""
+    written = "|".join(map(re.escape, sorted(set(_written(text)), key=len, reverse=True)))
+    before = r"(?:(?<![^\W_])|(?<=\\[nrt]))" if text[0].isalnum() else ""
+    after = r"(?![^\W_])" if text[-1].isalnum() else ""
+    return re.compile(f"{before}(?:{written}){after}")
 
 
 def blank(event: StructT) -> StructT:

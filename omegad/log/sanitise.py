@@ -5,6 +5,7 @@ they decide. Names, by which memories are found again, go through `without_crede
 be it a command or a query.
 """
 
+import re
 import typing
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -23,6 +24,10 @@ EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
 EXCERPT_MARGIN_BYTES = (
     4 * 1024
 )  # searched beyond each end, so that a secret across the cut is still recognised
+
+SEARCHED_CHARACTERS = 2 * (EXCERPT_BYTES + EXCERPT_MARGIN_BYTES)
+DEPTH_MAX = 16
+_ESCAPED = re.compile(r"[\n\t\"\\]")
 
 NAMES = frozenset(
     {"project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id"}
@@ -111,6 +116,43 @@ def excerpt(text: str) -> Excerpt:
     tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
     kept = head.decode(errors="ignore"), tail.decode(errors="ignore")
     return Excerpt(head=kept[0], tail=kept[1], bytes=size, sha256=_digest(*kept))
+
+
+def searched(value: object) -> object:
+    """Return what a tool took or gave with each of its texts searched as it is: written as JSON, all their
+    lines are one.
+
+    Only what `excerpt` may keep is looked at, the texts with which it begins and ends; and what is nested
+    deeper than `DEPTH_MAX` is searched as JSON alone.
+    """
+    lengths, at = sum(map(len, _texts(value))), 0
+
+    def clean(value: object, depth: int) -> object:
+        nonlocal at
+        if isinstance(value, str):
+            first, at = at, at + len(value)
+            is_kept = first < SEARCHED_CHARACTERS or at > lengths - SEARCHED_CHARACTERS
+            return _both_ends(value) if is_kept and _ESCAPED.search(value) else value
+        if isinstance(value, dict) and depth:
+            return {key: clean(item, depth - 1) for key, item in value.items()}
+        return [clean(item, depth - 1) for item in value] if isinstance(value, list) and depth else value
+
+    return clean(value, DEPTH_MAX)
+
+
+def _texts(value: object, depth: int = DEPTH_MAX) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)) and depth:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item, depth - 1)
+
+
+def _both_ends(text: str) -> str:
+    if len(text) <= 2 * SEARCHED_CHARACTERS:
+        return redact(text)[0]
+    parts = text[:SEARCHED_CHARACTERS], text[-SEARCHED_CHARACTERS:]
+    return f"{redact(parts[0])[0]}{text[SEARCHED_CHARACTERS:-SEARCHED_CHARACTERS]}{redact(parts[1])[0]}"
 
 
 def _digest(*texts: str) -> str:

@@ -159,6 +159,13 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
         return None
 
 
+REST_ALIKE = (
+    "alike but for what was taken out: whether the secret is the older memory's or a new one is not kept;"
+    " store where it is kept, or when it changed"
+)
+"""What is said of a duplicate of which a secret was taken out."""
+
+
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a store: the memory that now holds the content, new or not.
 
@@ -167,7 +174,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     store with `supersedes` settles. `may_contradict` is the one memory of which the texts do not tell whether
     it still holds: `memory.settle` does, and no pair is asked about twice. `ignored` names what was given and
     is not kept, since an older memory holds the content. `unfound` are ids that the metadata of a thesis
-    names as evidence and that no memory has.
+    names as evidence and that no memory has. `note` says of
+    a duplicate of which a secret was taken out that only the rest was compared.
     """
 
     memory_id: str
@@ -183,6 +191,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
     unfound: tuple[str, ...] = ()
     degraded: str | None = None
+    note: str | None = None
     status: Literal["active", "probation"] = "active"
 
 
@@ -412,9 +421,11 @@ def _strengthened(
         "confidence": command.confidence,
         "tags": None if said.tags else command.tags or None,
     }
+    is_evolved = isinstance(said, MemoryEvolved)
     answer = Stored(
         memory_id=survivor.memory_id,
-        outcome="evolved" if isinstance(said, MemoryEvolved) else "duplicate",
+        outcome="evolved" if is_evolved else "duplicate",
+        note=None if is_evolved or not prepared.redacted else REST_ALIKE,
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,

@@ -13,7 +13,7 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages, short_passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
-from omegad.log.copies import ERASED, PHRASE_CUT_MIN, CopyFinder, is_short
+from omegad.log.copies import ERASED, LONE_MIN, PHRASE_CUT_MIN, CopyFinder, is_lone, is_short
 from omegad.log.erasure import Remnant, SearchTerms
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import to_json
@@ -206,17 +206,21 @@ async def find_phrase(services: DaemonServices, text: str) -> ErasurePlan:
     """Find all that holds a phrase. Raises `Invalid` for one that stands for too much, and what reading
     the views raises.
     """
-    if is_short(text):
+    text = text.strip()
+    lone = text if is_short(text) and is_lone(text) else ""
+    if is_short(text) and not lone:
         raise Invalid(
-            "the text is too short, or a single common word: it would be taken out of what means something"
-            " else"
+            f"the text is shorter than {LONE_MIN} characters, of digits alone, or a single plain word, so it"
+            " stands in many texts for something else",
+            hint="name the words around it as well, or find the memories with it, `omegad query`, and erase"
+            " these by their ids",
         )
-    if _ID.fullmatch(text.strip()):
+    if _ID.fullmatch(text):
         raise Invalid(
             "that is an id, which tells nothing", hint="`omegad memory erase ID` erases a memory by it"
         )
     await services.log.settled()
-    sought = ErasureTarget(wordings=CopyFinder((text.strip(),), PHRASE_CUT_MIN), is_phrase=True)
+    sought = ErasureTarget(wordings=CopyFinder((text,), PHRASE_CUT_MIN, lone), is_phrase=True)
     return await _find(services, sought, services.log.head, after=0)
 
 
@@ -228,7 +232,9 @@ async def find_more(services: DaemonServices, found: ErasurePlan) -> ErasurePlan
         said += [text for text in _said(part, sought.memory_ids) if text.strip()]
         after = part[-1].position
     if said:
-        sought = msgspec.structs.replace(sought, wordings=CopyFinder((*sought.wordings.texts, *said)))
+        sought = msgspec.structs.replace(
+            sought, wordings=CopyFinder((*sought.wordings.texts, *said), lone=sought.wordings.lone)
+        )
     holding = tuple(one.position for one in found.remnants)
     return await _find(services, sought, head, after=0 if said else found.head, holding=holding)
 

@@ -135,6 +135,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "ignored": [],
         "unfound": [],
         "degraded": None,
+        "note": None,
         "status": "active",
     }
 
@@ -189,6 +190,9 @@ def test_a_near_duplicate_keeps_the_new_wording_with_the_survivor() -> None:
         "n",
         ["jwt"],
     )
+    assert "taken out" in answer(decision)["note"]  # of two secrets nobody can tell whether they are one
+    plainly = decide(plain("c!"), prepared("c!", Neighbour(memory_id="n", duplicate=("cosine", 0.97))))
+    assert (answer(plainly)["outcome"], answer(plainly)["note"]) == ("duplicate", None)
 
 
 def test_what_is_the_same_to_the_letter_wins_over_what_is_nearly_so() -> None:

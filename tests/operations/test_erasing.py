@@ -342,6 +342,27 @@ async def test_of_a_common_word_only_whole_values_are_copies(paths: Paths, clock
         await check(it)
 
 
+async def test_a_short_password_is_erased_wherever_it_stands_alone(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        said = "the door opens with {}, and {}bird is a bird"
+        memory_id = await store(it, said.format("walrus7", "walrus7"))
+        await append(
+            it.daemon.services.log,
+            queried(text="walrus7", query_id="q-1"),
+            queried(text='{"text":"first\\nwalrus7\\tlast"}', query_id="q-2"),
+            queried(text="walrus72 is another", query_id="q-3"),
+        )
+        done = await it.caller.call("memory.erase", text="walrus7")
+        assert ([one["position"] for one in done["copies"]], done["whole_values_only"]) == ([1, 2, 3], 0)
+        content = (await it.caller.call("memory.get", memory_id=memory_id))["content"]
+        assert content == said.format("[erased]", "walrus7")
+        events = [one.event for one in await everything(it.daemon.services.log)]
+        asked = [msgspec.to_builtins(one)["text"] for one in events if type(one).__name__ == "MemoryQueried"]
+        assert asked == ["[erased]", '{"text":"first\\n[erased]\\tlast"}', "walrus72 is another"]
+        assert holding(paths.home, b"with walrus7", b'"walrus7"', b"nwalrus7") == set()
+        await check(it)
+
+
 @pytest.mark.parametrize(("times", "copies"), [(1, 2), (20, 7)])
 async def test_what_comes_while_it_is_being_erased_goes_too(
     times: int, copies: int, paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
@@ -910,7 +931,7 @@ async def test_a_phrase_is_erased_wherever_it_stands(paths: Paths, clock: FakeCl
             await it.caller.call("memory.get", memory_id=only)
         again = await it.caller.call("memory.erase", text=PHRASE)
         assert (again["copy_count"], again["position"]) == (0, 0)
-        for text in ("short one", "configuration", holder):
+        for text in ("short one", "configuration", "ab12", "471123", holder):
             with pytest.raises(Invalid):
                 await it.caller.call("memory.erase", text=text)
         with pytest.raises(Invalid):

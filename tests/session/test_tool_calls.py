@@ -1,5 +1,6 @@
 """Recording tool calls: each once, counted by session."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from omegad.log.event_log import EventLog
 from omegad.runtime.errors import Invalid
 from omegad.session import tool_calls as tool
 from omegad.session.events import ToolCalled
-from omegad.session.tool_calls import RecordToolCall
+from omegad.session.tool_calls import RecordToolCall, excerpt_of
 from tests.builders import FakeClock, everything, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -95,3 +96,25 @@ def test_anything_but_a_string_is_kept_as_its_json(value: Any, kept: str | None)
 def test_parameters_that_are_missing_or_wrong_are_refused(params: bytes) -> None:
     with pytest.raises(Invalid):
         service.parse("tool.record", params)
+
+
+@pytest.mark.parametrize("filling", ["", "line\n" * 20_000], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "services:\n  db:\n    environment:\n      POSTGRES_PASSWORD: ⟨swordfish⟩\n      TZ: UTC\n",
+        "kind: Secret\ndata:\n  username: YWRtaW4=\n  url: ⟨cG9zdGdyZXM6Ly9hcHA6dGlnZXJAZGIvc2hvcA==⟩\n",
+        "user,password\nalice,⟨Winter2024!⟩\n",
+        "curl -u \\\n  bob:⟨swordfish⟩ https://x.example\n",
+        'requests.get(url, auth=("bob", "⟨swordfish9⟩"))\n',
+    ],
+)
+def test_each_text_that_a_tool_took_is_searched_as_it_is(text: str, filling: str) -> None:
+    plain, secret = text.replace("⟨", "").replace("⟩", ""), text.partition("⟨")[2].partition("⟩")[0]
+    for content in (f"{plain}{filling}", f"{filling}{plain}"):
+        kept = excerpt_of({"path": "a.txt", "edits": [{"new": content}]})
+        assert kept is not None
+        assert secret not in f"{kept.head}{kept.tail}"
+        assert "[REDACTED:" in f"{kept.head}{kept.tail}"
+        if not kept.tail:
+            assert json.loads(kept.head)["edits"][0]["new"].startswith(plain.partition(secret)[0])

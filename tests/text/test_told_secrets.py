@@ -46,6 +46,15 @@ La password del router è ⟨Gato!Negro77⟩¦A senha é ⟨Cach0rro!9⟩¦Het w
 La clave es ⟨verano2026⟩¦Das neue Passwort heißt ⟨Blau!Pferd80⟩¦The PIN of the safe is ⟨4711⟩
 Die PIN ist ⟨5839⟩¦PIN for the safe: ⟨4711⟩¦Geheimzahl: ⟨4834⟩¦银行卡的密码是 ⟨638201⟩
 log in with password ⟨Blue!Horse93⟩¦username: bob, password ⟨Tiger!992⟩
+adgangskoden er ⟨Lego1932⟩¦passordet er ⟨Oslo1952x⟩¦Passordet til basen er ⟨Oslo1952x⟩¦kodeordet er ⟨Lego1932⟩
+kodeord: ⟨Lego1932⟩¦tunnussana: ⟨Sauna100⟩¦salasanani on ⟨Sauna100⟩¦Lösenordet till basen är ⟨Sommar2024⟩
+the password is ⟨sunflower-kettle-91⟩¦the password is ⟨correct-horse-battery-staple⟩
+Das Passwort ist ⟨sonnen-kessel-91⟩¦The wifi password is ⟨Blue-Kettle-7-Lamp⟩.
+use ⟨Sunfl0wer!9⟩ as the password¦log in with ⟨hunter2x⟩ as the admin's password for now
+use the password ⟨hunter2x⟩¦use password ⟨hunter2x⟩ to log in¦with `⟨hunter2x⟩` as its password.
+the admin password should be ⟨hunter2x⟩¦my password's ⟨hunter2x⟩¦set the password to ⟨hunter2x⟩
+user: admin~pass: ⟨Winter2024!⟩¦Credentials: admin / ⟨winter2024⟩¦creds: bob:⟨hunter2x⟩
+login: `bob@example.com` / `⟨hunter2x⟩`¦The credentials are bob:⟨hunter2x⟩
 password for the db: ⟨Xk29!abz⟩¦password → ⟨hunter2x⟩¦password: &quot;⟨hunter2x⟩&quot;
 """
 CARDS = """
@@ -66,6 +75,10 @@ the password policy of the group is p4-rules¦the password length is 12¦the pas
 The password reset flow of v2.3 is in auth_flow.py¦pin 4 of the connector is 3300¦a password field2 has no x
 if (senha==user2.senha1) {¦senha:=r.FormValue("x1")¦GET /clave=1001/x¦palabras clave: seo2024¦The pin is 2000 mm long
 gpio pin: 13¦led_pin = 12¦pin: 123456789¦pincode: 560001¦opinion: 1234¦pin the version 4821
+the password is end-to-end-encrypted¦the password is out-of-date¦use sha256 as the password hash
+with password field2 in the form¦use the password from-vault-2¦the password is base64-encoded-twice-over
+use user.name1 as the password¦credentials: s3://bucket/x1¦login: github.com/user1¦creds: host:8080
+default password callback1 is set¦the password is one-of-the-best-kept1
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
 4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"
 0.4111111111111111¦a4111111111111111¦#4111111111111111¦/4111111111111111¦4111 1111 1111 1111 1111¦+4111111111111111

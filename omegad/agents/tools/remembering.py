@@ -110,6 +110,9 @@ def stored(stored: Stored, _session: Session, _given: Store) -> Reply:
         for name in ("superseded", "contradicts", "related", "redacted", "ignored", "unfound")
         if structured[name]
     ]
+    if stored.note:
+        structured["note"] = stored.note
+        parts.append(stored.note)
     for one in structured["may_contradict"]:
         structured["hint"] = (
             f'say so in your next call: settle=["{stored.memory_id} contradicts {one["id"]}"], or supersedes,'

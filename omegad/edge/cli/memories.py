@@ -68,6 +68,8 @@ def store(arguments: Namespace, instance: Instance) -> None:
     ):
         if answer[key]:
             warn(f"{what}: {', '.join(answer[key])}")
+    if answer["note"]:
+        warn(f"KNOWN ALREADY: {answer['note']}")
     if answer["degraded"]:
         warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
 

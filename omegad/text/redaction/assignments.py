@@ -49,15 +49,15 @@ NAMED = (
     r"|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
     r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=))?"
     rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
-    r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?:(?:@"
-    r"|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
+    r"|(?P<said>(?:['\u2019]s| (?:is|was|should be|will be))(?: now)?(?: (?:set|changed|reset) to)?:?)?"
+    r"[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
 )
 """A secret's name in lower case, and what leads from it to its value."""
 
 _NAME = f"{string.ascii_letters}{string.digits}_.$-"
 _KIND = re.compile(
     r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)"
-    r"|(?<=root))pass)|(?P<SECRET>secret))\Z"
+    r"|(?<=root)|(?<=ssh)|(?<=smtp)|(?<=mail)|(?<=ldap)|(?<=admin)|(?<=ftp))pass)|(?P<SECRET>secret))\Z"
 )
 # Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that
 # would make it a key.
@@ -75,8 +75,9 @@ _KIND_OF = {
         r" -]?secret)[_ -]?(?:access[_ -]?)?key)\Z"
     ),
 }
+_USER_BEFORE = re.compile(r"(?:user(?:name)?|login|e-?mail)\W{1,4}\S{1,40}[\s,;/]{1,8}\Z", re.IGNORECASE)
 _CODE_BEFORE = re.compile(
-    r"(?:[(,][ \t]*|\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL
+    r"(?:[(,][ \t]*|(?<!-)\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL
 )
 _END_OF_LINE = re.compile(r"[ \t]*(?:[}\])>]*,?[ \t]*(?:[\r\n]|\\n|\Z|[ \t](?:#|//))|\\?[\"'`])")
 _CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") for quote in "\"'`"} | {
@@ -84,6 +85,14 @@ _CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") f
 }
 _BARE = re.compile(rf"(?:[^\s\"'`,;()<&\\]|&(?!&|[\w.%-]{{1,32}}=)|\\(?![\"'`])){{0,{JUDGED_CHARACTERS}}}")
 _REST = re.compile(r"[^\s\"'`,;()<\\]*")
+_HANDED = re.compile(
+    r"\b(?:use|using|with|enter|try|type)(?: (?:the|this|that|my|our|your|a))?(?: [a-z]{2,16}){0,2} \Z",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"[\"'`]?\s{0,4}(?:[.,;!?)»”]|\s{1,4}(?:for|to|in|on|of|and|when|at|from|until|if|there|now|please)\b"
+    r"|\s{0,4}(?:[\r\n]|\Z))"
+)
 _IN_CODE = re.compile(r"\w*_\w*|[A-Z]\w*[A-Z]\w*|[a-z]+(?:[A-Z][a-z]+)+")
 
 
@@ -144,7 +153,7 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
         return False
     if (
         given.value.startswith("-")
-        or given.name.lower() == "pass"
+        or (given.name.lower() == "pass" and not (sign == ":" and _USER_BEFORE.search(given.before)))
         or values.is_code(given.value, given.after)
     ):
         return False  # the second is what tests do
@@ -225,6 +234,10 @@ def _is_secret_in_words(given: Given, match: re.Match[str]) -> bool:
             and bool(values.looks_chosen(value))
             and not values.has_word(value)
             and " " not in value
+        ) or (
+            given.kind is Kind.PASSWORD
+            and may_be_used(value, given.after)
+            and _HANDED.search(given.before) is not None
         )
     if values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
         return False
@@ -232,7 +245,22 @@ def _is_secret_in_words(given: Given, match: re.Match[str]) -> bool:
         return len(value) >= Kind.TOKEN and _is_drawn(value)
     if match["quote"]:
         return " " not in value or values.is_phrase(value)
-    return len(value) >= TOLD_MIN and bool(values.looks_chosen(value)) and "-" not in value
+    is_chosen = "-" not in value and values.looks_chosen(value) is not None
+    return len(value) >= TOLD_MIN and (is_chosen or values.is_joined(value))
+
+
+def may_be_used(value: str, after: str) -> bool:
+    """Say whether a password is meant that one is to use, as in "use X as the password", with *after* behind
+    the last of these words.
+    """
+    return (
+        len(value) >= TOLD_MIN
+        and _GOES_ON.match(after) is not None
+        and bool(values.has_digit_and_letter(value))
+        and not values.is_word(value.rstrip(string.digits))
+        and not (values.is_stand_in(value) or values.is_prose(value) or values.is_code(value, ""))
+        and (values.is_joined(value) or not values.has_word(value))
+    )
 
 
 def _is_long(value: str) -> bool:

@@ -46,6 +46,7 @@ SHAPES = (
     ("deno_token", "ddp_ ddw_", r"[0-9A-Za-z]{36}\w*"),
     ("digitalocean_token", "doo_v1_ dop_v1_ dor_v1_ dot_v1_", r"[0-9a-f]{64}\w*"),
     ("discord_token", "M N O", r"[\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}"),  # as detect-secrets has it
+    ("docker_token", "eyJhdXRocyI6", r"[\w+/]{16,}={0,2}"),  # a configuration's, in base64
     ("docker_token", "dckr_pat_ dckr_oat_", r"[\w-]{27,}"),
     ("doppler_token", "dp.", r"(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[0-9A-Za-z]{40}\w*"),
     ("dropbox_token", "sl.", r"(?:u\.)?(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Z])[\w-]{60,}"),

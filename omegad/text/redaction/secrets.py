@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-import msgspec
-
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.redaction import assignments, cards, commands, entropy, spoken, values
+from omegad.text.redaction import cards, columns, commands, entropy, manifests, spoken, values
 from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
+from omegad.text.redaction.rules import RULES, Rule, Span
 
 REMEMBERED_BYTES = 1_000_000
 ENTRY_BYTES = 300  # of a text that is remembered, beside what it says
@@ -17,232 +16,13 @@ PASSES_MAX = 8
 PART_CHARACTERS = 32 * 1024
 DIGEST_CHARACTERS = 8
 
-Span = tuple[int, int]
-Judge = Callable[[str, re.Match[str]], Span | None]
-"""Takes the text and a match in it; returns where the secret is, None where there is none."""
-
-
-class Rule(msgspec.Struct, frozen=True):
-    """Secrets that the place gives away: a pattern in lower case that begins with one of the needles."""
-
-    kind: str
-    needles: tuple[str, ...]
-    pattern: re.Pattern[str]
-    judge: Judge
-
-
-_QUOTED = r"(?:\\?'(?P<secret>[^'\\\r\n]{3,200})\\?'|\\?\"(?P<other>[^\"\\\r\n]{3,200})\\?\")"
-_QUOTED_OR_WORD = r"\\?(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\?(?P=quote)"
-_ACCOUNT = re.compile(
-    r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set"
-    r" password)\b",
-    re.IGNORECASE,
-)
-_STATEMENT = 200  # characters of a statement before its password
-_WINDOWS_USER = re.compile(r" /(?:u|user)[: ]|cmdkey|xfreerdp|net use|runas", re.IGNORECASE)
-_IMPACKET = re.compile(
-    r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword"
-    r"|find-?delegation|addcomputer|rbcd|secretsdump|reg"
-    r"|(?:ps|wmi|smb|at|dcom)exec|smb(?:client|passwd)|lookupsid|samrdump|rpc(?:dump|map)|services"
-    r"|raisechild|goldenpac|mssqlclient|ntlmrelayx"
-    r"|(?:owner|dacl)edit|net(?:view)?|changepasswd|describeticket|machine_role|tstool|wmi(?:persist|query)"
-    r"|keylistattack|rdp_check|dpapi|exchanger)\Z",
-    re.IGNORECASE,
-)
-_NETWORK = re.compile(
-    r"(?:(?:\A|[\n\r`])[ \t]{0,8}username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})?|\benable"
-    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
-    re.IGNORECASE,
-)
-
-
-def _rule(
-    kind: str,
-    needles: str,
-    pattern: str,
-    is_secret: Callable[[str], bool] = bool,
-    *,
-    beside: re.Pattern[str] | None = None,
-    within: int = 0,
-) -> Rule:
-    """Return a rule for the group `secret`, `other` or `bare`, whichever there is, if it is no stand-in.
-
-    Of what needs a sign *beside* it, that stands before the match, or reaches so many characters into it.
-    """
-
-    def judge(text: str, match: re.Match[str]) -> Span | None:
-        groups = match.groupdict()
-        span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
-        value, at = text[slice(*span)], match.start()
-        is_beside = beside is None or beside.search(text, max(0, at - _STATEMENT), at + within)
-        return span if is_beside and is_secret(value) and not values.is_stand_in(value) else None
-
-    return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
-
-
-def _is_given(value: str) -> bool:
-    return not values.is_word(value) and value[0] not in "%:?@"
-
-
-RULES = (
-    _rule(
-        "webhook",
-        "hooks.slack.com|api/webhooks/",
-        r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})",
-    ),
-    _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
-    _rule(
-        "url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"
-    ),
-    _rule(
-        "url_password",  # a token alone; half of what a digest has is a public key in some addresses
-        "://",
-        r"(?<=[a-z0-9])://(?P<secret>[\w.~+=-]{20,200})@",
-        lambda value: entropy.is_random(value) or re.fullmatch(r"[0-9a-fA-F]{36,}", value) is not None,
-    ),
-    _rule(
-        "url_password",
-        "://",
-        r"(?<=[a-z0-9])://api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[0-9a-z]{64})(?![0-9a-z])",
-    ),
-    _rule(
-        "authorization",
-        "bearer",
-        r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})",
-    ),
-    _rule(
-        "authorization",
-        "auth",
-        r"(?<![a-z0-9])auth(?:orization)?\\?[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\?[\"'`]?(?:basic[ \t]{1,60})?"
-        r"(?P<secret>[0-9a-z+/]{6,}={0,2})",
-        lambda value: ":" in entropy.decoded(value),  # a user and a password
-    ),
-    _rule(
-        "authorization",
-        "auth",
-        r"authorization[\"'`]?[ \t]{0,3}[=:,][ \t]{0,3}[\"'`]?(?:(?:token|api-?key|key"
-        r"|apitoken)[ \t]{1,60}(?:token=)?[\"']?)?"
-        r"(?P<secret>(?=[^\s\"'`]{0,200}[0-9])[0-9a-z._~+/-]{16,2000}+={0,2})(?![\w(])",
-        lambda value: not (values.has_word(value) or values.begins_with_word(value)),
-    ),
-    _rule(
-        "password_file",
-        "machine",
-        r"machine[ \t]{1,60}\S{1,200}\s{1,60}login\s{1,60}\S{1,100}\s{1,60}password\s{1,60}(?P<secret>\S+)",
-    ),
-    _rule(
-        "password_file",  # of PostgreSQL: host, port, database, user
-        ":*:|:54|:6432:",
-        r"(?<=[\w*-]):(?:\*|54[0-9]{2}|6432):(?:\*|[a-z_][\w-]{0,63}):(?:\*"
-        r"|[a-z_][\w.@-]{0,63}):(?P<secret>(?:[^\s:\\\"'`]|\\.){3,128}+)(?![^\s\"'`])",
-    ),
-    _rule(
-        "webhook",
-        "webhook.office.com/webhookb2/",
-        r"webhook\.office\.com/webhookb2/(?P<secret>[\w@-]{30,120}/incomingwebhook/[\w/-]{32,120})",
-    ),
-    _rule(
-        "webhook",
-        "hooks.zapier.com/hooks/catch/",
-        r"hooks\.zapier\.com/hooks/catch/(?P<secret>[0-9]{4,12}/[0-9a-z]{5,16})",
-    ),
-    _rule(
-        "private_key",  # of PuTTY
-        "private-lines:",
-        r"private-lines:"
-        r" [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
-    ),
-    _rule(
-        "database_password",
-        "identified ",
-        r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
-        rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
-        rf"({{\\]{{3,200}}))",
-        beside=_ACCOUNT,
-    ),
-    _rule(  # what is handed on to a command that reads a password
-        "command_password",
-        "echo |printf ",
-        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
-        r" \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,3}"
-        r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
-        r"(?:(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login"
-        r"|chpasswd|passwd|gh (?:auth|secret)|openssl (?:passwd|enc"
-        r")|sudo -s|cryptsetup"
-        r"|gpg|argon2|pass(?:age)?\b|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase"
-        r"|su\b|kubeseal|(?:npx"
-        r" )?wrangler|"
-        r"flyctl? auth"
-        r"|vercel env|cargo login|twine|glab auth|ecryptfs)",
-        lambda value: value[0] not in "$-<" and not values.is_word(value),
-    ),
-    _rule(
-        "command_password",
-        " /p",
-        r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})",
-        beside=_WINDOWS_USER,
-        within=1,
-    ),
-    _rule(  # of Impacket's commands
-        "command_password",
-        ".py ",
-        r"\.py (?:[^\s@]{1,60}"
-        r" ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
-    ),
-    _rule(  # the same, where the target is the domain
-        "command_password",
-        ".py ",
-        r"\.py (?:[^\s@]{1,60}"
-        r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)",
-        beside=_IMPACKET,
-    ),
-    _rule(  # of routers' configurations, NetworkManager and wpa_supplicant
-        "command_password",
-        "pass|secret",
-        r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})",
-        lambda value: not values.is_word(value),
-        beside=_NETWORK,
-    ),
-    _rule(
-        "command_password",
-        "pass",
-        r"(?<=ht)passwd -[a-z]{0,6}b[a-z]{0,6}(?: [^\s|;&\"'`]{1,200}){1,3}?"
-        r" [\"']?(?P<secret>[^\s|;&\"'`\\{}]{3,200})[\"']?(?=\s{0,40}(?:\Z|[\n\r|;&\"'`\\#]))",
-        _is_given,
-    ),
-    _rule(
-        "command_password",
-        "rabbitmqctl |vault |configure set|config set|net user ",
-        r"(?:rabbitmqctl (?:\S{1,40} )?(?:add_user|change_password) \S{1,60}|vault (?:login|auth|operator"
-        r" unseal)|net user [\w.-]{1,40}"
-        r"|configure set (?:\S{1,60}\.)?aws_(?:secret_access_key|session_token)|config set (?:-\S{1,20}"
-        r" )?\S{0,120}(?:token|password|secre"
-        r"t|_auth|apikey|api-key))"
-        r"[ \t]{1,4}[\"']?(?P<secret>[^\s\"'`\\;|&/-][^\s\"'`\\;|&]{3,200})",
-        _is_given,
-    ),
-    _rule("database_password", "pass", rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}", beside=_ACCOUNT),
-    _rule(
-        "database_password",
-        "pass|auth",
-        rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}",
-        _is_given,
-    ),
-    Rule(
-        "assigned_secret",
-        ("pass", "pw", "secret", "token", "key"),
-        re.compile(assignments.NAMED),
-        assignments.named,
-    ),
-    Rule("assigned_secret", ("pass",), spoken.WITH_PASS, spoken.told),
-)
 # What several needles have in common is looked for first: each that a text is searched for costs as much as a
 # hundredth of all the rest. What begins with a sign is found in half the time that words take.
 _PARTS = ("hook", "auth", "pass", "identified ", "confi")
-_AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:))")
+_AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:)|(?<=oracle:)|(?<=login:))")
 _AT_SLASH, _AT_POINT, _AT_BAR = re.compile(r"/(?<= /)p"), re.compile(r"\.(?=py )"), re.compile(r"\|")
 _AT = (
-    dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:"), _AT_COLON)
+    dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:", "oracle:", "login:"), _AT_COLON)
     | {" /p": _AT_SLASH, ".py ": _AT_POINT}
     | dict.fromkeys(("echo ", "printf "), _AT_BAR)
 )
@@ -271,11 +51,13 @@ _PRIVATE_KEY = re.compile(
 )
 # What a private key begins with in base64, by its standard: a number that says that it is one, and whose
 # (PKCS #1 and #8, SEC 1, OpenSSH).
-_KEY_BEGINNING = re.compile(r"MII|MHcCAQEE|AgEBB|AgEAMB|MC4CAQAw|b3BlbnNzaC1")
+_KEY_BEGINNING = re.compile(r"MII|LS0tLS1CRUdJTiB|MHcCAQEE|AgEBB|AgEAMB|MC4CAQAw|b3BlbnNzaC1")
 _KEY_BODY = re.compile(
     r"(?:MII[A-J][\w+/][AQgw]IBA(?:DANBgkqhkiG9w0|DCCA|AK[BC])|MII[\w+/]{3,12}BgkqhkiG9w0BBQ|MHcCAQEEI"
     r"|MIGkAgEBBD|MIHcAgEBBEI"
-    r"|MI(?:GH|G2|Hu)AgEAMB[AM]GByqGSM49|MC4CAQAwBQYDK2V[\w+/]BCIE|b3BlbnNzaC1rZXktdjE)"
+    r"|MI(?:GH|G2|Hu)AgEAMB[AM]GByqGSM49|MC4CAQAwBQYDK2V[\w+/]BCIE|b3BlbnNzaC1rZXktdjE"
+    # The same with its first line, once more in base64.
+    r"|LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFU|FQyBQUklWQVRF|PUEVOU1NIIFBS|FTkNSWVBURUQgUF|EU0EgUFJJVkFU))"
     r"(?:[A-Za-z0-9+/_-]{1,200}={0,2}(?:(?:\\[nr]|[\s\"',>#]|[ \t]\+(?=\s)){1,24}(?=[A-Za-z0-9+/_-]{16}))?)+"
 )
 
@@ -367,7 +149,11 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     if words and _KEY_BEGINNING.search(long_words):
         text = _KEY_BODY.sub(mark, text)
     folded = _folded(text)
-    if _has_needle(folded, is_long=bool(words)) and (here := _here(folded)):
+    here = _here(folded) if _has_needle(folded, is_long=bool(words)) else set[str]()
+    if not is_name and (spans := [*columns.passwords(text, folded, here), *manifests.kept(text, folded)]):
+        text = _without(text, sorted(spans), "assigned_secret", found)
+        folded = _folded(text)
+    if here:
         for rule in RULES:
             if not here.isdisjoint(rule.needles) and (spans := _spans(rule, text, folded)):
                 text = _without(text, spans, rule.kind, found)
@@ -457,6 +243,10 @@ def _has_needle(folded: str, *, is_long: bool = True) -> bool:
         or "identified " in folded
         or "confi" in folded
         or "vault " in folded
+        or "cred" in folded
+        or "securestring" in folded
+        or "sqlplus" in folded
+        or "variable " in folded
         or "rabbitmqctl " in folded
         or "net user " in folded
         or ("/" in folded and _AT_SLASH.search(folded) is not None)
@@ -474,6 +264,7 @@ def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
             (not spans or at >= spans[-1][1])
             and (match := rule.pattern.match(folded, at))
             and (span := rule.judge(text, match))
+            and (not spans or span[0] >= spans[-1][1])
         ):
             spans.append(span)
     return spans

@@ -12,13 +12,14 @@ from itertools import chain
 
 import msgspec
 
-from omegad.text.redaction import values
+from omegad.text.redaction import assignments, values
 
 VALUE_MIN = 5
 TOLD_MIN = 6  # of one that is far from its word
 DIGITS_MIN = 4  # of one of digits alone
 BEFORE_CHARACTERS = 24
 AFTER_CHARACTERS = 24
+AS_CHARACTERS = 120  # from a password to its word, in "use X as the password"
 
 Span = tuple[int, int]
 
@@ -28,7 +29,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
 
     ascii: tuple[str, ...]
     pins: frozenset[str]
-    alone: tuple[str, ...]
+    alone: dict[str, tuple[str, ...]]
     is_: tuple[str, ...]
     glued: str
     others: dict[str, tuple[str, ...]]
@@ -45,7 +46,7 @@ _SHORT = 7  # characters of a word that longer words end with
 _CLOSED = "\"'`*_ )"
 
 
-def _signed(sign: str) -> re.Pattern[str]:
+def signed(sign: str) -> re.Pattern[str]:
     """Return a pattern for a sign behind a word's last letters, or behind such and what closes the word.
 
     To look for each of the words takes ten times as long.
@@ -67,7 +68,7 @@ def _signed(sign: str) -> re.Pattern[str]:
     )
 
 
-_AT_COLON, _AT_EQUALS = map(_signed, ":=")
+_AT_COLON, _AT_EQUALS = map(signed, ":=")
 
 _TAIL = (
     r"(?P<of>(?: [^\W\d_][\w'\u2019-]{0,20}){1,5}?| \([^()\n]{1,40}\)|\uff08[^\uff08\uff09\n]{1,40}\uff09)??"
@@ -84,9 +85,10 @@ _TAIL = (
 )
 NAMED = re.compile(rf"(?P<stem>{'|'.join(map(re.escape, STEMS))}){_TAIL}")
 WITH_PASS = re.compile(
-    r"(?P<stem>pass(?:wor[dt]|wd|phrase|code|ord|e(?:(?<=mot.de.passe)|(?<=motdepasse)|(?<=palavra.passe))))"
+    r"(?P<stem>pass(?:wor[dt]|wd|phrase|code|ord(?:et)?|e(?:(?<=mot.de.passe)|(?<=motdepasse)|(?<=palavra.passe))))"
     + _TAIL
 )
+WORD = re.compile(r"pass(?:wor[dt]|wd|phrase|code)[\"'`*_]{0,3}(?![\w-])")
 _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
@@ -102,7 +104,7 @@ def may_tell(folded: str) -> bool:
     if (
         (":" in folded and _AT_COLON.search(folded) is not None)
         or ("=" in folded and _AT_EQUALS.search(folded) is not None)
-        or any(word in folded for word in WORDS.alone)
+        or any(part in folded for part in WORDS.alone)
     ):
         return True
     return not folded.isascii() and any(
@@ -135,7 +137,9 @@ def _places(folded: str) -> list[int]:
             if before.endswith(WORDS.ascii):
                 word = next(word for word in WORDS.ascii if before.endswith(word))
                 places.add(first + len(before) - len(word))
-    places.update(at for word in WORDS.alone if word in folded for at in _positions(folded, word))
+    for part, words in WORDS.alone.items():
+        if part in folded:
+            places.update(at for word in words for at in _positions(folded, f"{word} "))
     if not folded.isascii():
         for letter, words in WORDS.others.items():
             if letter in folded:
@@ -214,4 +218,24 @@ def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool)
     is_judged = match.re is WITH_PASS and match["stem"] != "passe" and not (match["closed"] or match["mark"])
     if is_near and match["sign"] in {":", "="} and not is_judged and match["stem"] != "clave":
         return len(value) >= VALUE_MIN and _CHOSEN.match(value.rstrip("!?")) is not None
-    return len(value) >= TOLD_MIN and _STRONG.match(value) is not None and not values.has_word(value)
+    return len(value) >= TOLD_MIN and (
+        (_STRONG.match(value) is not None and not values.has_word(value)) or values.is_joined(value)
+    )
+
+
+# Up to a password's word, as "use X as the …" has them.
+_AS = re.compile(
+    r"(?:\A|[\s(])(?P<quote>[\"'`]?)(?P<value>[^\s\"'`]{6,64})(?P=quote)"
+    r" as (?:[a-z][a-z'\u2019]{0,15} ){0,4}\Z",
+    re.IGNORECASE,
+)
+
+
+def handed(text: str, match: re.Match[str]) -> Span | None:
+    """Return where the value is that is to be used as a password, whose word is a match of `WORD`."""
+    first, last = max(0, match.start() - AS_CHARACTERS), match.end()
+    before = text[first : match.start()]
+    found = _AS.search(before) if " as " in before else None
+    if found is None or not assignments.may_be_used(found["value"], text[last : last + AFTER_CHARACTERS]):
+        return None
+    return first + found.start("value"), first + found.end("value")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 PHRASE_WORDS_MIN = 4
+JOINED_WORD_MIN = 3
 WORDS_SHARE_MAX = 0.3
 
 # Words with which a sentence goes on, types and checks of fields, and short names.
@@ -83,7 +84,8 @@ _BARE_NUMBER = re.compile(r"\"\s{0,3}:\s{0,3}[0-9]+\Z")  # of JSON, which takes 
 
 
 def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
-    """Return *text* with *mark* for what is in *spans*."""
+    """Return *text* with *mark* for what is in *spans*, but for the backslashes of a quote behind it."""
+    spans = [(first, _before_escape(text, first, last)) for first, last in spans]
     ends = [0, *(last for _, last in spans)]
     kept = [
         text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
@@ -92,6 +94,12 @@ def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
         f'"{mark}"' if _BARE_NUMBER.search(text[max(0, first - 8) : last]) else mark for first, last in spans
     )
     return "".join(chain.from_iterable(zip_longest(kept, marks, fillvalue="")))
+
+
+def _before_escape(text: str, first: int, last: int) -> int:
+    while last - 1 > first and text[last - 1] == "\\" and text[last : last + 1] in {'"', "'", "\\"}:
+        last -= 1
+    return last
 
 
 def is_stand_in(value: str) -> bool:
@@ -122,6 +130,23 @@ def has_word(value: str) -> bool:
 def begins_with_word(value: str) -> bool:
     """Say whether the first part of *value* is a word, as the name of a scheme has them."""
     return any(part.isalpha() for part in re.split(r"[-_]", value, maxsplit=3)[:2])
+
+
+def is_joined(value: str) -> bool:
+    """Say whether *value* is of words that hyphens join as passphrases are made: four of them, or fewer and
+    a number, of which each digit counts as one.
+    """
+    parts = value.lower().rstrip("!?.").split("-")
+    words = [part for part in parts if part.isalpha()]
+    numbers = [part for part in parts if part.isdecimal()]
+    return (
+        len(words) > 1
+        and len(words) + len(numbers) == len(parts)
+        and len(words) + sum(map(len, numbers)) >= PHRASE_WORDS_MIN
+        and all(len(word) >= JOINED_WORD_MIN for word in words)
+        and _WORDS.isdisjoint(words)
+        and not is_prose(value)
+    )
 
 
 def is_prose(value: str) -> bool:

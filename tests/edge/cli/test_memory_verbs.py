@@ -86,7 +86,9 @@ def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(
     monkeypatch.setattr(
         memories,
         "asked",
-        lambda *_given, **_params: answer | {"ignored": [], "unfound": [], "redacted": [], "degraded": None},
+        lambda *_given, **_params: (
+            answer | {"ignored": [], "unfound": [], "redacted": [], "degraded": None, "note": None}
+        ),
     )
     assert main(["store", "Billing runs on CockroachDB"]) == 0
     assert capsys.readouterr().out.splitlines() == [

@@ -1,0 +1,281 @@
+r"""Passwords in columns: of a table in Markdown or as databases print it, of CSV, and of SQL's INSERT.
+
+A line of names, one of them a password's, heads the lines below it that have as many cells. Lines may end
+with `\n`, and cells with `\t`, as JSON writes them.
+"""
+
+import re
+from collections.abc import Container, Iterator
+
+from omegad.text.redaction import spoken, values
+
+LINE_CHARACTERS = 2_000
+BEGINNING = 400
+CELLS_MAX = 100
+PASSWORD_MIN = 4
+WORD_MIN = 5  # of letters alone, beside a user
+
+NEEDLES = ("pass", "pw")
+_PASSWORD = "|".join(
+    [
+        "passw?or[dt]",
+        "passwd|passphrase|passcode|pwd|mot de passe|palavra-passe",
+        *map(re.escape, spoken.STEMS),
+    ]
+)
+_OF = r"(?:[\w.-]{1,24}[ _.-]){0,3}"
+_IS_PASSWORD = re.compile(rf"{_OF}[a-z]{{0,12}}(?:{_PASSWORD})(?: ?\([^()]{{1,24}}\))?")
+_IS_USER = re.compile(
+    r"user|login|mail|account|usu[aá]rio|utili[sz]a|identifi|benutzer|użytkownik|gebruiker|anv[aä]ndar"
+    r"|bruger|bruker|k[aä]ytt[aä]j|utente|konto|用户|账号|帳號|ユーザ|пользоват|логин|사용자|아이디"
+)
+HEADS = re.compile(
+    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)|pwd)"
+    r"(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
+)
+# Behind words of other languages; commas and line ends, which are everywhere, only where a text begins.
+_FOREIGN = tuple(
+    (sign, spoken.signed(re.escape(sign)), at_most)
+    for sign, at_most in (
+        ("|", None),
+        (";", None),
+        ("\t", None),
+        (",", BEGINNING),
+        ("\n", BEGINNING),
+        ("\\", BEGINNING),
+    )
+)
+_LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
+_NAME = re.compile(r"[\s\"'`*_\\]{0,40}(?:[^\W\d][\w .()/#-]{0,48}|#|№)[\s\"'`*_\\]{0,40}")
+_NAME_LAST = re.compile(r"(?:[^\W\d_][\w .()/#-]{0,48}|[\"'])\Z")
+_BETWEEN = re.compile(r"[-+:|= \t]{3,}")
+_SEPARATORS = ("|", "\t", "\\t", ";", ",")
+_CELLS = {
+    sign: re.compile(
+        rf" ?(?P<quote>\\?\")(?:(?!(?P=quote)).|(?P=quote){{2}}){{0,500}}(?P=quote) ?(?={sign}|\Z)|[^{sign}]*"
+    )
+    for sign in ";,"
+}
+_AROUND, _AROUND_BAR = " \t\r\"'\\", " \t\r\"'\\`*_"
+_INSERTED = re.compile(r"values\s{0,40}(?=\()")
+_UNESCAPED = re.compile(r"(?<!\\)\"")
+_GAP = re.compile(r"\s|\\[nrt]")
+_SQL = re.compile(
+    r"\\?(?P<quote>['\"])(?P<said>(?:(?!\\?(?P=quote)).|(?P=quote){2}){0,500})\\?(?P=quote)|[(),;]"
+)
+
+Span = tuple[int, int]
+Cells = list[tuple[int, int]]
+
+
+class _Head:
+    """The names that head a table: what parts them, how many there are, and which are a password's."""
+
+    def __init__(self, separator: str, names: list[str]) -> None:
+        self.separator, self.count = separator, len(names)
+        self.passwords = [at for at, name in enumerate(names) if _IS_PASSWORD.fullmatch(name)]
+        self.has_users = any(_IS_USER.search(name) for name in names)
+
+
+def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
+    """Return where passwords stand in columns; *folded* is *text* in lower case, and *needles* are those of
+    `NEEDLES` that are in it.
+    """
+    spans: list[Span] = []
+    done = 0
+    for at in _places(folded, needles):
+        if at < done:
+            continue
+        start, end, below = _line(folded, at)
+        done = below
+        above = folded[max(0, start - LINE_CHARACTERS) : start].rstrip("\r\n").removesuffix("\\n")
+        line = folded[start:end] if end - start <= LINE_CHARACTERS else ""
+        head = _head(line, at - start, above[above.rfind("\n") + 1 :])
+        if head:
+            found, done = _below(text, below, head)
+            spans += found
+    return sorted([*spans, *_inserted(text, folded)]) if "pass" in needles else spans
+
+
+def _places(folded: str, needles: Container[str]) -> list[int]:
+    """Return places in lines that may be heads, in order."""
+    found = [
+        at
+        for needle in NEEDLES
+        if needle in needles
+        for at in _positions(folded, needle)
+        if HEADS.match(folded, at)
+    ]
+    for sign, pattern, at_most in _FOREIGN:
+        if sign in folded:
+            found += [match.start() - 1 for match in pattern.finditer(folded, 0, at_most or len(folded))]
+    return sorted(found)
+
+
+def _positions(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def _line(text: str, at: int) -> tuple[int, int, int]:
+    """Return where the line around a place begins and ends, and where the next one begins; one that is too
+    long ends somewhere.
+    """
+    first = max(0, at - LINE_CHARACTERS)
+    escaped = text.rfind("\\n", first, at)
+    start = max(text.rfind("\n", first, at) + 1, escaped + 2 if escaped >= 0 else 0, first)
+    found = _LINE_END.search(text, at, at + LINE_CHARACTERS)
+    last = min(len(text), at + LINE_CHARACTERS)
+    return (start, found.start(), found.end()) if found else (start, last, last)
+
+
+def _head(line: str, at: int, above: str) -> _Head | None:
+    """Return what a line in lower case is the head of, as the password's name in it says that begins or ends
+    around a place; None where the line *above* is one of the same table.
+    """
+    for separator in _SEPARATORS:
+        if separator in line and (
+            _BETWEEN.fullmatch(above) or above.count(separator) != line.count(separator)
+        ):
+            cells = line.split(separator)
+            place = line.count(separator, 0, at)
+            names = _names(cells, place, separator)
+            head = _Head(separator, names) if len(names) > 1 else None
+            if head and head.passwords:
+                return head
+    return None
+
+
+def _names(cells: list[str], place: int, separator: str) -> list[str]:
+    """Return the names around one of a line's cells; none where the line does not end with them."""
+    first = last = min(place, len(cells) - 1)
+    while first >= 0 and _NAME.fullmatch(cells[first]):
+        first -= 1
+    while last < len(cells) and _NAME.fullmatch(cells[last]):
+        last += 1
+    if first == last or len(cells) > CELLS_MAX or "".join(cells[last:]).strip(_AROUND_BAR):
+        return []
+    names = cells[first + 1 : last]
+    # What a line of JSON, or a search's answer, has before its first name.
+    if first >= 0 and (found := _NAME_LAST.search(cells[first])) and separator != "|":
+        names = [found[0], *names]
+    return [name.strip(_AROUND_BAR) for name in names]
+
+
+def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
+    """Return where the passwords stand in the lines from a place on, and where the table ends."""
+    spans: list[Span] = []
+    # Lines that end as JSON writes it are a string's.
+    closed = _UNESCAPED.search(text, at) if text.endswith("\\n", 0, at) else None
+    last = closed.start() if closed else len(text)
+    while at < last:
+        found = _LINE_END.search(text, at, min(last, at + LINE_CHARACTERS))
+        end = found.start() if found else last
+        if end - at > LINE_CHARACTERS:
+            break
+        line = text[at:end]
+        if head.separator != "|" or not _BETWEEN.fullmatch(line):
+            cells = _cells(line, head)
+            if not cells:
+                break
+            spans += [
+                (at + span[0], at + span[1])
+                for place in head.passwords
+                if (span := _value(line, cells[place], head))
+            ]
+        at = found.end() if found else last
+    return sorted(spans), at
+
+
+def _cells(line: str, head: _Head) -> list[Span]:
+    """Return where the cells of a line are; none where it is no line of that table."""
+    separator = head.separator
+    cells: list[Span] = []
+    at = 0
+    while at <= len(line) and len(cells) <= CELLS_MAX:
+        found = _CELLS[separator].match(line, at) if separator in _CELLS and '"' in line else None
+        end = found.end() if found else line.find(separator, at)
+        end = len(line) if end < 0 else end
+        cells.append((at, end))
+        at = end + len(separator)
+    if separator == "|":
+        if not line[slice(*cells[-1])].strip(_AROUND_BAR):
+            cells.pop()
+        return cells[-head.count :] if head.count <= len(cells) <= head.count + 1 else []
+    return cells if len(cells) == head.count else []
+
+
+def _value(line: str, cell: Span, head: _Head) -> Span | None:
+    """Return where a cell's password is; None where it tells none."""
+    around = _AROUND_BAR if head.separator == "|" else _AROUND
+    cell_text = line[slice(*cell)]
+    value = cell_text.lstrip(around)
+    first = cell[1] - len(value)
+    if '"' not in cell_text[: first - cell[0]]:
+        value = value.partition('"')[0]
+    value = value.rstrip(around)
+    return (first, first + len(value)) if _is_password(value, head) else None
+
+
+def _is_password(value: str, head: _Head) -> bool:
+    if (
+        len(value) < PASSWORD_MIN
+        or values.is_stand_in(value)
+        or values.is_word(value)
+        or values.is_prose(value)
+        or values.is_code(value, "")
+        or _IS_PASSWORD.fullmatch(value.lower().replace("_", " "))
+    ):
+        return False
+    if " " in value:
+        return head.separator != "|" and values.is_phrase(value)
+    if values.looks_chosen(value):
+        return head.has_users or not values.has_word(value)
+    return (
+        head.has_users and value.isascii() and len(value) >= (PASSWORD_MIN if value.isdecimal() else WORD_MIN)
+    )
+
+
+def _inserted(text: str, folded: str) -> list[Span]:
+    """Return where passwords stand in the values that SQL inserts."""
+    spans: list[Span] = []
+    done = 0
+    for match in _INSERTED.finditer(folded):
+        before = folded[max(done, match.start() - LINE_CHARACTERS) : match.start()].rstrip()
+        opened = before.rfind("(")
+        if match.start() < done or opened < 0 or not before.endswith(")"):
+            continue
+        head = _Head(",", [name.strip(_AROUND_BAR) for name in before[opened + 1 : -1].split(",")])
+        if head.passwords:
+            found, done = _tuples(text, match.end(), head)
+            spans += found
+    return spans
+
+
+def _tuples(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
+    """Return where passwords stand in the tuples from a place on, and where these end."""
+    spans: list[Span] = []
+    depth = place = 0
+    for match in _SQL.finditer(text, at):
+        sign = match[0]
+        if sign == ";" or (depth == 0 and (sign not in "(," or _GAP.sub("", text[at : match.start()]))):
+            break
+        at = match.end()
+        if sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+            place = place if depth else 0
+        elif sign == ",":
+            place += depth == 1
+        elif place in head.passwords and _is_inserted(match["said"]):
+            spans.append(match.span("said"))
+    return spans, at
+
+
+def _is_inserted(value: str) -> bool:
+    return len(value) >= PASSWORD_MIN and not (
+        values.is_stand_in(value) or values.is_word(value) or values.is_prose(value)
+    )

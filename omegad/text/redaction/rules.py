@@ -1,0 +1,288 @@
+"""The rules for secrets that their place gives away: what stands around them, and the words by which a text
+is searched for that.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from omegad.text.redaction import assignments, entropy, spoken, values
+
+Span = tuple[int, int]
+Judge = Callable[[str, re.Match[str]], Span | None]
+"""Takes the text and a match in it; returns where the secret is, None where there is none."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Secrets that the place gives away: a pattern in lower case that begins with one of the needles."""
+
+    kind: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    judge: Judge
+
+
+_QUOTED = r"(?:\\?'(?P<secret>[^'\\\r\n]{3,200})\\?'|\\?\"(?P<other>[^\"\\\r\n]{3,200})\\?\")"
+_QUOTED_OR_WORD = r"\\?(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\?(?P=quote)"
+_ACCOUNT = re.compile(
+    r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set"
+    r" password)\b",
+    re.IGNORECASE,
+)
+_STATEMENT = 200  # characters of a statement before its password
+# Commands that read a password, or another secret.
+_READERS = (
+    r"(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login|chpasswd"
+    r"|passwd|gh (?:auth|secret)|openssl (?:passwd|enc)|sudo -s|cryptsetup|gpg|argon2|pass(?:age)?\b"
+    r"|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase|su\b|kubeseal"
+    r"|(?:npx )?wrangler|fly(?:ctl)? (?:auth|secrets)|vercel env|cargo login|twine|glab auth|ecryptfs"
+    r"|gcloud secrets|kubectl create secret"
+)
+_WINDOWS_USER = re.compile(r" /(?:u|user)[: ]|cmdkey|xfreerdp|net use|runas", re.IGNORECASE)
+_IMPACKET = re.compile(
+    r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword"
+    r"|find-?delegation|addcomputer|rbcd|secretsdump|reg"
+    r"|(?:ps|wmi|smb|at|dcom)exec|smb(?:client|passwd)|lookupsid|samrdump|rpc(?:dump|map)|services"
+    r"|raisechild|goldenpac|mssqlclient|ntlmrelayx"
+    r"|(?:owner|dacl)edit|net(?:view)?|changepasswd|describeticket|machine_role|tstool|wmi(?:persist|query)"
+    r"|keylistattack|rdp_check|dpapi|exchanger)\Z",
+    re.IGNORECASE,
+)
+_NETWORK = re.compile(
+    r"(?:(?:\A|[\n\r`])[ \t]{0,8}username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})?|\benable"
+    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
+    re.IGNORECASE,
+)
+
+
+def _rule(
+    kind: str,
+    needles: str,
+    pattern: str,
+    is_secret: Callable[[str], bool] = bool,
+    *,
+    beside: re.Pattern[str] | None = None,
+    within: int = 0,
+) -> Rule:
+    """Return a rule for the group `secret`, `other` or `bare`, whichever there is, if it is no stand-in.
+
+    Of what needs a sign *beside* it, that stands before the match, or reaches so many characters into it.
+    """
+
+    def judge(text: str, match: re.Match[str]) -> Span | None:
+        groups = match.groupdict()
+        span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
+        value, at = text[slice(*span)], match.start()
+        is_beside = beside is None or beside.search(text, max(0, at - _STATEMENT), at + within)
+        return span if is_beside and is_secret(value) and not values.is_stand_in(value) else None
+
+    return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
+
+
+def _is_given(value: str) -> bool:
+    return not values.is_word(value) and value[0] not in "%:?@"
+
+
+RULES = (
+    _rule(
+        "webhook",
+        "hooks.slack.com|api/webhooks/",
+        r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})",
+    ),
+    _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://(?P<secret>[^\s:/@\"'`<>]{8,200}):x-oauth-basic@"),
+    _rule(
+        "url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"
+    ),
+    _rule(
+        "url_password",  # a token alone; half of what a digest has is a public key in some addresses
+        "://",
+        r"(?<=[a-z0-9])://(?P<secret>[\w.~+=-]{20,200})@",
+        lambda value: entropy.is_random(value) or re.fullmatch(r"[0-9a-fA-F]{36,}", value) is not None,
+    ),
+    _rule(
+        "url_password",
+        "://",
+        r"(?<=[a-z0-9])://api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[0-9a-z]{64})(?![0-9a-z])",
+    ),
+    _rule(
+        "authorization",
+        "bearer",
+        r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})",
+    ),
+    _rule(
+        "authorization",
+        "auth",
+        r"(?<![a-z0-9])auth(?:orization)?\\?[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\?[\"'`]?(?:basic[ \t]{1,60})?"
+        r"(?P<secret>[0-9a-z+/]{6,}={0,2})",
+        lambda value: ":" in entropy.decoded(value),  # a user and a password
+    ),
+    _rule(
+        "authorization",
+        "auth",
+        r"authorization[\"'`]?[ \t]{0,3}[=:,][ \t]{0,3}[\"'`]?(?:(?:token|api-?key|key"
+        r"|apitoken)[ \t]{1,60}(?:token=)?[\"']?)?"
+        r"(?P<secret>(?=[^\s\"'`]{0,200}[0-9])[0-9a-z._~+/-]{16,2000}+={0,2})(?![\w(])",
+        lambda value: not (values.has_word(value) or values.begins_with_word(value)),
+    ),
+    _rule(  # of netrc
+        "password_file",
+        "pass",
+        r"password\s{1,60}[\"'\\]{0,4}(?P<secret>[^\s\"'`\\]+)",
+        beside=re.compile(
+            r"(?:\bdefault\s{1,60}login\s{1,60}\S{1,100}"
+            r"|machine[ \t]{1,60}\S{1,200}(?:\s{1,60}login\s{1,60}\S{1,100})?)"
+            r"(?:\s{1,60}account\s{1,60}\S{1,100})?\s{1,60}\Z",
+            re.IGNORECASE,
+        ),
+    ),
+    _rule(
+        "password_file",  # of PostgreSQL: host, port, database, user
+        ":*:|:54|:6432:",
+        r"(?<=[\w*-]):(?:\*|54[0-9]{2}|6432):(?:\*|[a-z_][\w-]{0,63}):(?:\*"
+        r"|[a-z_][\w.@-]{0,63}):(?P<secret>(?:[^\s:\\\"'`]|\\[:\\]){3,128}+)(?![^\s\"'`\\])",
+    ),
+    _rule(
+        "webhook",
+        "webhook.office.com/webhookb2/",
+        r"webhook\.office\.com/webhookb2/(?P<secret>[\w@-]{30,120}/incomingwebhook/[\w/-]{32,120})",
+    ),
+    _rule(
+        "webhook",
+        "hooks.zapier.com/hooks/catch/",
+        r"hooks\.zapier\.com/hooks/catch/(?P<secret>[0-9]{4,12}/[0-9a-z]{5,16})",
+    ),
+    _rule(
+        "private_key",  # of PuTTY
+        "private-lines:",
+        r"private-lines:"
+        r" [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
+    ),
+    _rule(
+        "database_password",
+        "identified ",
+        r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
+        rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
+        rf"({{\\]{{3,200}}))",
+        beside=_ACCOUNT,
+    ),
+    _rule(  # of Terraform
+        "assigned_secret",
+        "variable ",
+        r"variable \\?\"[\w-]{0,48}(?:passw|passphrase|secret|token|key)[\w-]{0,24}\\?\" \{"
+        r"[^{}]{0,400}?\bdefault\s{0,12}=\s{0,4}\\?\"(?P<secret>[^\"\r\n\\]{3,200})",
+        lambda value: not values.is_word(value),
+    ),
+    _rule(  # of clients for HTTP: a user and a password
+        "authorization",
+        "auth",
+        r"auth(?:=|entication|orization)?\(\s{0,40}[\"'][^\"'\r\n]{1,64}[\"'],\s{0,40}"
+        r"(?:some\()?[\"'](?P<secret>[^\"'\r\n]{3,200})[\"']\)?,?\s{0,40}\)",
+        lambda value: not (values.is_word(value) or values.is_prose(value) or " " in value),
+    ),
+    _rule(  # a user and a password side by side
+        "assigned_secret",
+        "login:|cred",
+        r"(?:login|cred(?:ential)?s?)\b(?: (?:is|are)\b)?[\"'`*]{0,3}(?:(?<= is)|(?<= are)|:)"
+        r"[\"'`*]{0,3}\s{1,4}[\"'`*]{0,3}"
+        r"(?:[\w+-]{2,40}|[\w.+-]{2,40}@[\w.-]{1,60})"
+        r"[\"'`]?(?: / |/|:| : )[\"'`]?(?P<secret>[^\s\"'`/:,;)<>\\]{5,64})"
+        r"(?=[\"'`,;)*]{0,3}(?:\s|\Z|\\n))",
+        lambda value: (
+            values.looks_chosen(value) is not None
+            and values.has_digit_and_letter(value) is not None
+            and not values.has_word(value)
+            and not values.is_prose(value)
+        ),
+    ),
+    _rule(
+        "assigned_secret",
+        "securestring",
+        rf"(?<=convertto-)securestring (?:-string )?{_QUOTED}",
+        lambda value: not value.startswith("$"),
+    ),
+    _rule(  # of Oracle
+        "command_password",
+        "sqlplus|oracle:",
+        r"(?:sqlplus(?: -\w{1,9}){0,4} |oracle:(?:thin|oci):)[\"']?[\w$#.]{1,40}/"
+        r"(?P<secret>[^\s@\"'`/;|]{3,100})(?=@|[\"']?(?:\s|\Z))",
+    ),
+    _rule(  # of Vault and Redis
+        "command_password",
+        "vault |auth ",
+        r"(?:vault (?:(?:kv (?:put|patch)|write secret/\S{0,100}) (?:-\S{1,60} ){0,4})(?:[^\s=]{1,100} )?"
+        r"(?:[\w.-]{1,60}=(?:\[redacted:\S{1,40}|[@-]\S{0,60}) ){0,16}[\w.-]{1,60}="
+        r"|(?<=redis-cli )auth (?:default )?)[\"']?(?P<secret>[^\s\"'`\\]{3,200})",
+        lambda value: value[0] not in "@-$",
+    ),
+    _rule(  # what is handed on to a command that reads a password
+        "command_password",
+        "echo |printf ",
+        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
+        r" \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,3}"
+        r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
+        rf"(?:{_READERS})",
+        lambda value: value[0] not in "$-<" and not values.is_word(value),
+    ),
+    _rule(
+        "command_password",
+        " /p",
+        r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})",
+        beside=_WINDOWS_USER,
+        within=1,
+    ),
+    _rule(  # of Impacket's commands
+        "command_password",
+        ".py ",
+        r"\.py (?:[^\s@]{1,60}"
+        r" ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
+    ),
+    _rule(  # the same, where the target is the domain
+        "command_password",
+        ".py ",
+        r"\.py (?:[^\s@]{1,60}"
+        r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)",
+        beside=_IMPACKET,
+    ),
+    _rule(  # of routers' configurations, NetworkManager and wpa_supplicant
+        "command_password",
+        "pass|secret",
+        r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})",
+        lambda value: not values.is_word(value),
+        beside=_NETWORK,
+    ),
+    _rule(
+        "command_password",
+        "pass",
+        r"(?<=ht)passwd -[a-z]{0,6}b[a-z]{0,6}(?: [^\s|;&\"'`]{1,200}){1,3}?"
+        r" [\"']?(?P<secret>[^\s|;&\"'`\\{}]{3,200})[\"']?(?=\s{0,40}(?:\Z|[\n\r|;&\"'`\\#]))",
+        _is_given,
+    ),
+    _rule(
+        "command_password",
+        "rabbitmqctl |vault |configure set|config set|net user ",
+        r"(?:rabbitmqctl (?:\S{1,40} )?(?:add_user|change_password) \S{1,60}|vault (?:login|auth|operator"
+        r" unseal)|net user [\w.-]{1,40}"
+        r"|configure set (?:\S{1,60}\.)?aws_(?:secret_access_key|session_token)|config set (?:-\S{1,20}"
+        r" )?\S{0,120}(?:token|password|secre"
+        r"t|_auth|apikey|api-key))"
+        r"[ \t]{1,4}[\"']?(?P<secret>[^\s\"'`\\;|&/-][^\s\"'`\\;|&]{3,200})",
+        _is_given,
+    ),
+    _rule("database_password", "pass", rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}", beside=_ACCOUNT),
+    _rule(
+        "database_password",
+        "pass|auth",
+        rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}",
+        _is_given,
+    ),
+    Rule(
+        "assigned_secret",
+        ("pass", "pw", "secret", "token", "key"),
+        re.compile(assignments.NAMED),
+        assignments.named,
+    ),
+    Rule("assigned_secret", ("pass",), spoken.WITH_PASS, spoken.told),
+    Rule("assigned_secret", ("pass",), spoken.WORD, spoken.handed),
+)
