@@ -289,7 +289,8 @@ class Embedder:
                 f"another {wanted.name} was installed", hint="`omegad stop`, then `omegad start`, takes it up"
             )
         started = time.perf_counter()
-        session = self._load(folder_of(self._models_dir, manifest.name), manifest)
+        with allocator.roomy():
+            session = self._load(folder_of(self._models_dir, manifest.name), manifest)
         log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))
         return session
 
