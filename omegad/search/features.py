@@ -244,7 +244,7 @@ def _words(text: str) -> _Words:
     for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
-    return _Words(np.array([hash(word) for word in said], np.int64), np.array(begins_at))
+    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)

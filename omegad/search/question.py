@@ -38,6 +38,7 @@ _ENGLISH = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _EDGE = ".,;:!?\"'`()[]{}<>*"
+_BEGINS = _EDGE.replace(".", "")  # what a name may begin with is no edge there
 _PAST = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|earlier|used to|back"
     r" (?:in|then|when)|older?|history"
@@ -126,10 +127,7 @@ def identifiers(text: str) -> tuple[str, ...]:
     """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign
     within the word.
     """
-    stripped = (
-        match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s")
-        for match in _PART.finditer(text)
-    )
+    stripped = (part.lstrip(_BEGINS).rstrip(_EDGE).removesuffix("'s") for part in text.split())
     found = dict.fromkeys(without_line(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
 
@@ -153,6 +151,8 @@ def _kind(name: str) -> str | None:
 
 
 def _is_identifier(part: str) -> bool:
+    if part.isalpha() and (len(part) == 1 or part[1:].islower()):  # as nearly all are, of any text
+        return False
     if not part.isascii() or not any(sign.isalnum() for sign in part) or _PLAIN.fullmatch(part):
         return False
     inner = part[1:-1]
