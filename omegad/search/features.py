@@ -283,16 +283,20 @@ def _identifiers(named: Mapping[str, str], text: str) -> float:
     check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]
-    in_a_row = _IN_A_ROW[text] if parts else ""
-    return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in parts)) / len(named)
+    # Of ASCII the words in a row are parts of the text as it stands, and most texts lack one.
+    likely = [
+        words for words in parts if not text.isascii() or all(word in lowered for word in words.split())
+    ]
+    in_a_row = _IN_A_ROW[text] if likely else ""
+    return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in likely)) / len(named)
 
 
 def _stands_alone(name: str, text: str) -> bool:
     """Say whether a text holds a name that is not a part of a longer one; the v before a version is no
     part of its name.
     """
-    is_version = bare_version(name) is not None
     place = text.find(name)
+    is_version = place >= 0 and bare_version(name) is not None
     while place >= 0:
         start = place - (is_version and text[place - 1 : place] == "v")
         before, after = text[start - 1 : start], text[place + len(name) : place + len(name) + 1]
