@@ -72,11 +72,6 @@ SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.s
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
 
-_TEXTS = f"""
-SELECT m.id, substr(m.content, 1, {READ_CHARACTERS}) FROM memories AS m
-WHERE m.id IN (SELECT value FROM json_each(?))
-"""
-
 
 class _Row(NamedTuple):
     """A row of `_ROWS`; times in microseconds since 1970."""
@@ -101,7 +96,7 @@ _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """What a memory shows: the features `SHOWN` and `PRIOR`, when it was said, in microseconds since 1970,
-    and in which session.
+    and in which session; and what it says, as far as words are looked for in it.
 
     `is_spoken` says that it is a turn of a conversation rather than a statement of how things are.
     """
@@ -110,6 +105,7 @@ class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     said_us: int
     session_id: str | None
     is_spoken: bool
+    text: str
 
 
 class Observed(NamedTuple):
@@ -166,17 +162,13 @@ def shown(
             said_us=row.said_us,
             session_id=row.session_id,
             is_spoken=row.author is not None,
+            text=row.text,
         )
         for index, row in enumerate(found)
     }
     low, high = (math.log1p(length) for length in LENGTHS)
     length = float(np.mean([math.log1p(row.characters) for row in found]))
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
-
-
-def texts(connection: Connection, rows: Sequence[int]) -> dict[int, str]:
-    """Return what some memory rows say, as far as words are looked for in it."""
-    return dict(connection.execute(_TEXTS, (str(list(rows)),)))
 
 
 def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:

@@ -127,7 +127,9 @@ def identifiers(text: str) -> tuple[str, ...]:
     """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign
     within the word.
     """
-    stripped = (part.lstrip(_BEGINS).rstrip(_EDGE).removesuffix("'s") for part in text.split())
+    # Without what nearly all of a text is, since texts are read for each question.
+    likely = (part for part in text.split() if not (part.isalpha() and part[1:].islower()))
+    stripped = (part.lstrip(_BEGINS).rstrip(_EDGE).removesuffix("'s") for part in likely)
     found = dict.fromkeys(without_line(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
 
@@ -151,7 +153,7 @@ def _kind(name: str) -> str | None:
 
 
 def _is_identifier(part: str) -> bool:
-    if part.isalpha() and (len(part) == 1 or part[1:].islower()):  # as nearly all are, of any text
+    if part.isalpha() and (len(part) == 1 or part[1:].islower()):
         return False
     if not part.isascii() or not any(sign.isalnum() for sign in part) or _PLAIN.fullmatch(part):
         return False
