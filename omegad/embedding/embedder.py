@@ -221,8 +221,12 @@ class Embedder:
 
     def _settle(self, job: Job) -> bytes | OmegadError:
         """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""
+        before = self._embedded
         outcome = job.known() or self._attempt(job.text)
         job.settle(outcome)
+        # Loading the model leaves much behind, and texts of many lengths leave gaps.
+        if self._embedded > before and before % TRIM_EVERY == 0:
+            allocator.give_back()  # which takes longer than most texts
         return outcome
 
     def _attempt(self, text: str) -> bytes | OmegadError:
@@ -260,9 +264,6 @@ class Embedder:
         self._session = self._session or self._loaded()
         vector = self._session.embed(text)
         self._embedded += 1
-        # Loading the model leaves much behind, and texts of many lengths leave gaps.
-        if self._embedded % TRIM_EVERY == 1:
-            allocator.give_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
         return vector

@@ -60,7 +60,7 @@ def know_structs() -> None:
 @contextmanager
 def roomy() -> Iterator[None]:
     """Let what takes and frees large blocks many times over, as loading a model does, take each from what
-    it has freed, and not from the system; for somebody who calls `give_back` afterwards.
+    it has freed, and not from the system, which gets it back in the end.
     """
     mallopt = _function("mallopt") or (lambda _option, _bytes: 0)
     mallopt(_M_MMAP_THRESHOLD, ROOMY_BYTES)
@@ -68,6 +68,7 @@ def roomy() -> Iterator[None]:
         yield
     finally:
         mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
+        give_back()
 
 
 def give_back() -> None:
