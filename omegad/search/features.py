@@ -52,7 +52,7 @@ IDENTIFIERS = SHOWN.index("identifiers")
 COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
-WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
+WORDS_BYTES, IN_A_ROW_BYTES = 9_500_000, 500_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 LENGTHS = (
