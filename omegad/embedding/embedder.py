@@ -223,11 +223,14 @@ class Embedder:
 
     def _settle(self, job: Job) -> bytes | OmegadError:
         """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""
-        thread = threading.current_thread()
+        thread, embedded = threading.current_thread(), self._embedded
         before, thread.name = thread.name, "embedding"  # by which is told what is not waited for
         try:
             outcome = job.known() or self._attempt(job.text)
             job.settle(outcome)
+            # Loading the model leaves much behind, and texts of many lengths leave gaps.
+            if self._embedded > embedded and embedded % TRIM_EVERY == 0:
+                allocator.give_back()  # which takes longer than most texts
             return outcome
         finally:
             thread.name = before
@@ -267,9 +270,6 @@ class Embedder:
         self._session = self._session or self._loaded()
         vector = self._session.embed(text)
         self._embedded += 1
-        # Loading the model leaves much behind, and texts of many lengths leave gaps.
-        if self._embedded % TRIM_EVERY == 1:
-            allocator.give_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
         return vector
@@ -296,7 +296,8 @@ class Embedder:
                 f"another {wanted.name} was installed", hint="`omegad stop`, then `omegad start`, takes it up"
             )
         started = time.perf_counter()
-        session = self._load(folder_of(self._models_dir, manifest.name), manifest)
+        with allocator.roomy():
+            session = self._load(folder_of(self._models_dir, manifest.name), manifest)
         log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))
         return session
 

@@ -30,7 +30,7 @@ from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 from omegad.storage.transaction import snapshot
 
-FEW = 2_000  # memories, up to which full text itself answers as fast
+FEW = 500  # memories, up to which full text itself answers as fast
 TOKENS_MAX = 8_000_000
 """Of all memories; beyond, full text itself is asked: 64 MB."""
 CHANGED_MAX = 500  # memories, beyond which all are read anew

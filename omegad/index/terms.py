@@ -7,7 +7,7 @@ written.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from omegad.text.languages import Language, language_of
 from omegad.text.stems import stem
@@ -83,7 +83,7 @@ def stemmed(text: str) -> list[str]:
     two by two at the end.
     """
     text = comparable(text)
-    found = [word for run in _RUN.findall(text) for word in _STEMS[run]]
+    found = list(chain.from_iterable(map(_STEMS.__getitem__, _RUN.findall(text))))
     return (
         found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
     )

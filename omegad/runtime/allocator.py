@@ -6,8 +6,8 @@ import ctypes
 import gc
 import os
 import resource
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import process_time
 
@@ -23,8 +23,11 @@ GROWN_BYTES = 2 * 1024 * 1024  # after which it pays to look for what can be ret
 STATM = Path("/proc/self/statm")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
+MMAP_THRESHOLD_BYTES, ROOMY_BYTES = 128 * 1024, 32 * 1024 * 1024
+
 # <malloc.h>
 _M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 
 
@@ -52,6 +55,20 @@ def know_structs() -> None:
         left += struct.__subclasses__()
         with suppress(TypeError, NameError):
             msgspec.json.Decoder(struct)
+
+
+@contextmanager
+def roomy() -> Iterator[None]:
+    """Let what takes and frees large blocks many times over, as loading a model does, take each from what
+    it has freed, and not from the system, which gets it back in the end.
+    """
+    mallopt = _function("mallopt") or (lambda _option, _bytes: 0)
+    mallopt(_M_MMAP_THRESHOLD, ROOMY_BYTES)
+    try:
+        yield
+    finally:
+        mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
+        give_back()
 
 
 def give_back() -> None:

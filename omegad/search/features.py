@@ -52,7 +52,7 @@ IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
-WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
+WORDS_BYTES, IN_A_ROW_BYTES = 9_500_000, 500_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 LENGTHS = (
@@ -71,11 +71,6 @@ SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.s
   CASE WHEN m.session_id IS NOT NULL THEN m.author END, m.session_id,
   substr(m.content, 1, {READ_CHARACTERS}), {USES}
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
-"""
-
-_TEXTS = f"""
-SELECT m.id, substr(m.content, 1, {READ_CHARACTERS}) FROM memories AS m
-WHERE m.id IN (SELECT value FROM json_each(?))
 """
 
 
@@ -102,7 +97,7 @@ _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     """What a memory shows: the features `SHOWN` and `PRIOR`, when it was said, in microseconds since 1970,
-    and in which session.
+    and in which session; and what it says, as far as words are looked for in it.
 
     `is_spoken` says that it is a turn of a conversation rather than a statement of how things are.
     """
@@ -111,6 +106,7 @@ class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
     said_us: int
     session_id: str | None
     is_spoken: bool
+    text: str
 
     @property
     def is_then(self) -> bool:
@@ -174,17 +170,13 @@ def shown(
             said_us=row.said_us,
             session_id=row.session_id,
             is_spoken=row.author is not None,
+            text=row.text,
         )
         for index, row in enumerate(found)
     }
     low, high = (math.log1p(length) for length in LENGTHS)
     length = float(np.mean([math.log1p(row.characters) for row in found]))
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
-
-
-def texts(connection: Connection, rows: Sequence[int]) -> dict[int, str]:
-    """Return what some memory rows say, as far as words are looked for in it."""
-    return dict(connection.execute(_TEXTS, (str(list(rows)),)))
 
 
 def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
@@ -257,7 +249,7 @@ def _words(text: str) -> _Words:
     for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
-    return _Words(np.array([hash(word) for word in said], np.int64), np.array(begins_at))
+    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
@@ -296,16 +288,20 @@ def _identifiers(named: Mapping[str, str], text: str) -> float:
     check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]
-    in_a_row = _IN_A_ROW[text] if parts else ""
-    return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in parts)) / len(named)
+    # Of ASCII the words in a row are parts of the text as it stands, and most texts lack one.
+    likely = [
+        words for words in parts if not text.isascii() or all(word in lowered for word in words.split())
+    ]
+    in_a_row = _IN_A_ROW[text] if likely else ""
+    return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in likely)) / len(named)
 
 
 def _stands_alone(name: str, text: str) -> bool:
     """Say whether a text holds a name that is not a part of a longer one; the v before a version is no
     part of its name.
     """
-    is_version = bare_version(name) is not None
     place = text.find(name)
+    is_version = place >= 0 and bare_version(name) is not None
     while place >= 0:
         start = place - (is_version and text[place - 1 : place] == "v")
         before, after = text[start - 1 : start], text[place + len(name) : place + len(name) + 1]

@@ -6,25 +6,20 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index.terms import bare_version
-from omegad.search import features
 from omegad.search.question import Question, like
-from omegad.storage.driver import Connection
 
 
-def may_lack(
-    connection: Connection, rows: Sequence[int], lacks: npt.NDArray[np.bool_], question: Question
-) -> npt.NDArray[np.bool_]:
-    """Return where each of some rows may speak of the matter of each other one although it *lacks* what the
+def may_lack(texts: Sequence[str], lacks: npt.NDArray[np.bool_], question: Question) -> npt.NDArray[np.bool_]:
+    """Return where each of some texts may speak of the matter of each other one although it *lacks* what the
     question names exactly: where it names nothing of that kind that the other does not.
 
     What lacks the number that is asked for speaks of another matter.
     """
-    may: npt.NDArray[np.bool_] = np.zeros((len(rows), len(rows)), np.bool_)
+    may: npt.NDArray[np.bool_] = np.zeros((len(texts), len(texts)), np.bool_)
     by_number = any(name.isdigit() or bare_version(name) for name in question.identifiers)
     if by_number or not lacks.any() or lacks.all():
         return may
-    found = features.texts(connection, rows)
-    told = [like(question.identifiers, found[row]) for row in rows]
+    told = [like(question.identifiers, text) for text in texts]
     for place in np.flatnonzero(lacks).tolist():
         may[place] = [told[place] <= other for other in told]
     return may

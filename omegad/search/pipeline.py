@@ -213,7 +213,7 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     names = seen.sought.vocabulary.unheard(seen.question.plain_names)
     if not names or query.mode in BY_WORDS:
         return seen
-    spelled = near_names.spellings(names, features.texts(connection, seen.rows).values())
+    spelled = near_names.spellings(names, [seen.shown[row].text for row in seen.rows])
     if not spelled:
         return seen
     again = msgspec.structs.replace(query, text=near_names.respelled(query.text, spelled))
@@ -327,7 +327,7 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     # What holds but a part of what is asked for speaks of another thing of that name.
     named = np.array([one.features[IDENTIFIERS] for one in known])
     as_much = (named[:, None] >= named[None, :]) | following.may_lack(
-        connection, rows, named == 0, seen.question
+        [one.text for one in known], named == 0, seen.question
     )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]

@@ -39,6 +39,7 @@ _ENGLISH = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _EDGE = ".,;:!?\"'`()[]{}<>*"
+_BEGINS = _EDGE.replace(".", "")  # what a name may begin with is no edge there
 _PAST = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|earlier|used to|back"
     r" (?:in|then|when)|older?|history"
@@ -201,10 +202,9 @@ def identifiers(text: str) -> tuple[str, ...]:
     """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign
     within the word.
     """
-    stripped = (
-        match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s")
-        for match in _PART.finditer(text)
-    )
+    # Without what nearly all of a text is, since texts are read for each question.
+    likely = (part for part in text.split() if not (part.isalpha() and part[1:].islower()))
+    stripped = (part.lstrip(_BEGINS).rstrip(_EDGE).removesuffix("'s") for part in likely)
     found = dict.fromkeys(without_line(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
 
@@ -228,6 +228,8 @@ def _kind(name: str) -> str | None:
 
 
 def _is_identifier(part: str) -> bool:
+    if part.isalpha() and (len(part) == 1 or part[1:].islower()):
+        return False
     if not part.isascii() or not any(sign.isalnum() for sign in part) or _PLAIN.fullmatch(part):
         return False
     inner = part[1:-1]

@@ -69,8 +69,14 @@ def directory() -> Iterator[Path]:
 
 
 def environment(home: Path, model: str) -> dict[str, str]:
-    """Return the environment of a daemon for *home*, free of the settings of whoever measures."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_")}
+    """Return the environment of a daemon for *home*, free of the settings of whoever measures: with
+    PYTHONDONTWRITEBYTECODE each start would compile all of omegad, as no installed one does.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("OMEGAD_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
     return kept | {"OMEGAD_HOME": str(home), "OMEGAD_MODEL": model, "OMEGAD_LOG_LEVEL": "warning"}
 
 

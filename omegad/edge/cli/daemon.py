@@ -2,6 +2,7 @@
 those that pause it, which ask no daemon: a file of the home says so to all.
 """
 
+import gc
 import os
 import re
 import time
@@ -46,8 +47,10 @@ To begin with:
 
 def serve(_arguments: Namespace, instance: Instance) -> None:
     """Be the daemon until told to stop."""
+    gc.disable()  # what is imported stays, and looking through it for what could go takes time
     from omegad import daemon  # noqa: PLC0415  everything a daemon needs, which no other verb does
 
+    gc.enable()
     try:
         daemon.serve(instance.paths, config.load(instance.paths, instance.environ))
     except BaseExceptionGroup as group:
