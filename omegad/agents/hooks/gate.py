@@ -8,11 +8,11 @@ no weighing of them, told the useful ones from the others as well.
 from omegad.index.terms import stemmed
 from omegad.search import Matches, Result
 
-CONFIDENCE_MIN = 0.5
+CONFIDENCE_MIN = 0.55
 """How probable it must be that one of the best results answers."""
-COSINE_MIN = 0.55
+COSINE_MIN = 0.5
 """How near in meaning a memory must be to the prompt by itself."""
-WORDS_MIN, WORDS_ALONE_MIN = 12.0, 20.0
+WORDS_MIN, WORDS_ALONE_MIN = 18.0, 20.0
 """Which BM25 it must have among very many memories; and where there are no vectors."""
 HALF, FEW = 100, 12
 """Among how many memories half of that is enough, since rareness says less; among fewer than `FEW` it says
@@ -20,6 +20,8 @@ nothing.
 """
 SHARE_MIN = 0.6
 """What a result must have of the best one's score to be told beside it."""
+SHARED_MIN = 3
+"""How many telling words both must have: fewer may be words that the project uses everywhere."""
 ADDED_MIN = 8
 """How many telling words it must have that the prompt does not: fewer repeat it, or are a mere title."""
 READ_CHARACTERS = 4_000  # of a memory, for its words
@@ -41,5 +43,10 @@ def worth_telling(prompt: str, found: Matches, *, by_meaning: bool) -> list[Resu
         and one.score >= found.confidence * SHARE_MIN
         and why.cosine >= cosine
         and why.bm25 >= words
-        and len(frozenset(stemmed(one.content[:READ_CHARACTERS])) - said) >= ADDED_MIN
+        and _is_about_more(frozenset(stemmed(one.content[:READ_CHARACTERS])), said)
     ]
+
+
+def _is_about_more(has: frozenset[str], said: frozenset[str]) -> bool:
+    """Say whether the words that a memory has are about what was said, and say more."""
+    return len(has & said) >= SHARED_MIN and len(has - said) >= ADDED_MIN

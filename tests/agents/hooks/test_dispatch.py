@@ -302,6 +302,14 @@ def test_what_says_no_more_than_the_prompt_is_not_told(
     assert dispatch("UserPromptSubmit", prompt=ASKED) == ""
 
 
+def test_what_has_but_two_words_of_the_prompt_is_not_told(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    memory_id = store(served, LESSON, project=project.name)
+    assert dispatch("UserPromptSubmit", prompt="how does the nightly export work?") == ""
+    assert memory_id in dispatch("UserPromptSubmit", prompt="how does exporter.py make the nightly export?")
+
+
 def test_a_session_is_not_told_what_it_said_itself_as_long_as_it_remembers(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
