@@ -26,6 +26,8 @@ EXCERPT_MARGIN_BYTES = (
 )  # searched beyond each end, so that a secret across the cut is still recognised
 
 SEARCHED_CHARACTERS = 2 * (EXCERPT_BYTES + EXCERPT_MARGIN_BYTES)
+OUTLINE_CHARACTERS = 64
+"""So much of a text stands beside the keys that tell what it is, when these are searched."""
 DEPTH_MAX = 16
 _ESCAPED = re.compile(r"[\n\t\"\\]")
 
@@ -102,42 +104,73 @@ def excerpt(text: str) -> Excerpt:
     a guess from the secret. What lies between the ends is not searched; it counts as it is, and is in no
     hash.
     """
+    return _cut(text, lambda end: redact(end)[0])
+
+
+def _cut(text: str, clean: Callable[[str], str]) -> Excerpt:
     data = text.encode()
     if len(data) <= 2 * EXCERPT_BYTES:
-        clean = redact(text)[0]
-        return Excerpt(head=clean, bytes=len(clean.encode()), sha256=_digest(clean))
+        kept = clean(text)
+        return Excerpt(head=kept, bytes=len(kept.encode()), sha256=_digest(kept))
     window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES + 4  # the window may begin or end within a character
     cut = data[:window].decode(errors="ignore"), data[-window:].decode(errors="ignore")
-    head, tail = (redact(end)[0].encode() for end in cut)
+    head, tail = (clean(end).encode() for end in cut)
     size = len(data) - sum(len(end.encode()) for end in cut) + len(head) + len(tail)
     # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may
     # stand there.
     head = head[: min(EXCERPT_BYTES, max(0, len(head) - EXCERPT_MARGIN_BYTES))]
     tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
-    kept = head.decode(errors="ignore"), tail.decode(errors="ignore")
-    return Excerpt(head=kept[0], tail=kept[1], bytes=size, sha256=_digest(*kept))
+    ends = head.decode(errors="ignore"), tail.decode(errors="ignore")
+    return Excerpt(head=ends[0], tail=ends[1], bytes=size, sha256=_digest(*ends))
 
 
-def searched(value: object) -> object:
-    """Return what a tool took or gave with each of its texts searched as it is: written as JSON, all their
-    lines are one.
+def excerpt_of(value: object) -> Excerpt | None:
+    """Cut what a tool took or gave, written as JSON unless it is a text, to what `excerpt` keeps, free of
+    secrets; None for nothing.
 
-    Only what `excerpt` may keep is looked at, the texts with which it begins and ends; and what is nested
-    deeper than `DEPTH_MAX` is searched as JSON alone.
+    Each text is searched as it is, since written as JSON its lines are one; then the whole, where keys tell
+    what a value is, with no more of its texts than their beginnings. What these tell is looked for in all.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return excerpt(value)
+    clean = _searched(value)
+    text, outline = (msgspec.json.encode(one).decode() for one in (clean, _outline(clean)))
+    if len(outline) <= 2 * EXCERPT_BYTES and not redact(outline)[1]:
+        return _cut(text, lambda end: end)
+    return excerpt(text)
+
+
+def _searched(value: object) -> object:
+    """Return a value with each of its texts searched that may be kept: those with which it begins and ends,
+    which are no part of its outline, and are not nested deeper than `DEPTH_MAX`.
     """
     lengths, at = sum(map(len, _texts(value))), 0
 
-    def clean(value: object, depth: int) -> object:
+    def clean(text: str) -> str:
         nonlocal at
-        if isinstance(value, str):
-            first, at = at, at + len(value)
-            is_kept = first < SEARCHED_CHARACTERS or at > lengths - SEARCHED_CHARACTERS
-            return _both_ends(value) if is_kept and _ESCAPED.search(value) else value
-        if isinstance(value, dict) and depth:
-            return {key: clean(item, depth - 1) for key, item in value.items()}
-        return [clean(item, depth - 1) for item in value] if isinstance(value, list) and depth else value
+        first, at = at, at + len(text)
+        is_kept = first < SEARCHED_CHARACTERS or at > lengths - SEARCHED_CHARACTERS
+        is_more = len(text) > OUTLINE_CHARACTERS or _ESCAPED.search(text)
+        return _both_ends(text) if is_kept and is_more else text
 
-    return clean(value, DEPTH_MAX)
+    return _each_text(value, clean)
+
+
+def _outline(value: object) -> object:
+    """Return a value with the beginnings of its texts alone."""
+    return _each_text(value, lambda text: text[:OUTLINE_CHARACTERS])
+
+
+def _each_text(value: object, change: Callable[[str], str], depth: int = DEPTH_MAX) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict) and depth:
+        return {key: _each_text(item, change, depth - 1) for key, item in value.items()}
+    if isinstance(value, list) and depth:
+        return [_each_text(item, change, depth - 1) for item in value]
+    return value
 
 
 def _texts(value: object, depth: int = DEPTH_MAX) -> Iterator[str]:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Excerpt, NewEvent
-from omegad.log.sanitise import excerpt, searched
+from omegad.log.sanitise import excerpt, excerpt_of
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
@@ -130,13 +130,6 @@ def own_call_data(tool_name: str, arguments: object) -> bytes | None:
         return None
     given = msgspec.json.encode(arguments, order="deterministic").decode()
     return unicodedata.normalize("NFC", f"{named.group(1)} {given}").encode()
-
-
-def excerpt_of(value: object) -> Excerpt | None:
-    """Cut what a tool took or gave to what is kept, free of secrets; None for nothing."""
-    if value is None:
-        return None
-    return excerpt(value if isinstance(value, str) else msgspec.json.encode(searched(value)).decode())
 
 
 METHODS = (

@@ -10,10 +10,11 @@ import pytest
 from omegad.catalog import service
 from omegad.log.decision import Proposal
 from omegad.log.event_log import EventLog
+from omegad.log.sanitise import excerpt_of
 from omegad.runtime.errors import Invalid
 from omegad.session import tool_calls as tool
 from omegad.session.events import ToolCalled
-from omegad.session.tool_calls import RecordToolCall, excerpt_of
+from omegad.session.tool_calls import RecordToolCall
 from tests.builders import FakeClock, everything, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -118,3 +119,11 @@ def test_each_text_that_a_tool_took_is_searched_as_it_is(text: str, filling: str
         assert "[REDACTED:" in f"{kept.head}{kept.tail}"
         if not kept.tail:
             assert json.loads(kept.head)["edits"][0]["new"].startswith(plain.partition(secret)[0])
+
+
+@pytest.mark.parametrize("value", ["swordfish", "Tr0ub4dor" * 20])
+def test_a_key_tells_what_a_text_is_however_long(value: str) -> None:
+    kept = excerpt_of({"path": "a.txt", "password": value, "text": "as\nbefore " * 30})
+    assert kept is not None
+    assert json.loads(kept.head)["password"].startswith("[REDACTED:")
+    assert json.loads(kept.head)["text"].startswith("as\nbefore as")

@@ -17,6 +17,7 @@ from omegad.agents.hooks.surfacing import Surfaced
 from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
+from omegad.log.sanitise import excerpt_of
 from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
@@ -40,7 +41,7 @@ from omegad.session.events import (
 )
 from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.projects import name_of
-from omegad.session.tool_calls import Excerpts, excerpt_of, own_call_data
+from omegad.session.tool_calls import Excerpts, own_call_data
 from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
