@@ -235,7 +235,8 @@ class Database(aiosqlite.Connection):
         happens.
         """
         if self._connection is not None:
-            self._connection.interrupt()
+            with suppress(sqlite.ProgrammingError):  # its thread has closed it, and the loop is yet to hear
+                self._connection.interrupt()
 
 
 async def let_go_of_pages() -> None:

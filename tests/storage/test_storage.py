@@ -382,3 +382,10 @@ def test_a_file_without_wal_has_none(tmp_path: Path) -> None:
 
 def test_the_type_checkers_connection_is_the_standard_one() -> None:
     assert Connection is standard.Connection
+
+
+async def test_who_interrupts_a_connection_that_was_just_closed_harms_nothing(file: Path) -> None:
+    database = await Database.reader(file)
+    await database.run(lambda connection: connection.close())
+    database.interrupt_now()
+    await database.close()
