@@ -44,7 +44,7 @@ REFLECTED_BY = "auto_reflect_stale"
 
 STATE_CHARACTERS, REVIEW_CHARACTERS, HABIT_CHARACTERS, FACT_CHARACTERS = 900, 80, 140, 120
 IDENTITY_CHARACTERS, THESIS_CHARACTERS = 600, 560
-OF_EACH, FACTS_MAX, REVIEW_MAX = 5, 8, 3
+OF_EACH, NEWEST, FACTS_MAX, REVIEW_MAX = 5, 2, 8, 3
 CONFIRM_FROM = 3
 """From so many habits on that nobody has confirmed, a briefing asks for that."""
 DEAD_DAYS = 14
@@ -90,10 +90,16 @@ WITH found AS (
         PARTITION BY title ORDER BY on_probation, is_elsewhere, priority DESC, rating DESC,
         repeated DESC, asked_for DESC,
                                     created_us DESC, id DESC
-    ) AS place, count(*) OVER (PARTITION BY title) AS in_all FROM found
+    ) AS worth, row_number() OVER (
+        PARTITION BY title ORDER BY on_probation, is_elsewhere, created_us DESC, id DESC
+    ) AS newness, count(*) OVER (PARTITION BY title) AS in_all FROM found
+), placed AS (
+    SELECT id, title, in_all, row_number() OVER (
+        PARTITION BY title ORDER BY newness > :newest AND worth > :limit - :newest, worth
+    ) AS place FROM ranked
 )
 SELECT r.title, r.in_all, m.node_id, iif(m.on_probation AND r.title = :lessons, '{UNPROVEN}', '') || {_FEW}
-  FROM ranked AS r JOIN memories AS m ON m.id = r.id
+  FROM placed AS r JOIN memories AS m ON m.id = r.id
   WHERE r.place <= :limit ORDER BY r.title, r.place
 """
 _LATEST = f"""
@@ -285,9 +291,12 @@ def wrapped(which: str, project: str | None, text: str) -> str:
 
 
 def _best(connection: Connection, values: dict[str, object], here: str) -> dict[str, Section]:
-    """Return the best of each title, and of the habits that nobody has confirmed."""
+    """Return the best of each title, with the newest, which nobody could ask for yet, among them, and of the
+    habits that nobody has confirmed.
+    """
     found: dict[str, Section] = {}
-    for title, in_all, *line in connection.execute(_BEST.format(here=here), values | {"limit": OF_EACH}):
+    asked = values | {"limit": OF_EACH, "newest": NEWEST}
+    for title, in_all, *line in connection.execute(_BEST.format(here=here), asked):
         section = Section(title, [], 2 if title == SECTIONS["constraint"] else 4)
         if title == HABITS:
             section = Section(

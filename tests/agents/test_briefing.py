@@ -359,6 +359,18 @@ async def test_a_briefing_begins_with_who_the_agent_is(paths: Paths, clock: Fake
         assert text.index("SOUL.md: You are careful.") < text.index("never force-push")
 
 
+async def test_the_newest_are_told_beside_those_that_are_asked_for(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        for words in WORDS:
+            await store(it, f"we chose {words}", "decision")
+            await it.caller.call("memory.query", text=words, project=SHOP)
+        for words in ("omicron pi", "rho sigma"):
+            await store(it, f"we chose {words}", "decision")
+        told = await welcome(it)
+        assert all(words in told for words in ("rho sigma", "omicron pi"))
+        assert len(re.findall("we chose", told)) == briefing.OF_EACH
+
+
 async def test_what_has_not_proved_itself_is_marked_in_a_briefing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         heard = "the linter wants sorted imports"

@@ -96,6 +96,14 @@ async def test_a_query_is_about_the_sessions_project_and_about_all_where_that_kn
         assert {here, there, elsewhere} <= set(ids(receipts["receipts"]))
 
 
+async def test_a_memory_is_shown_with_the_day_that_it_is_of(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        told = {"content": "the ferry was out for a day", "referenced_date": "2025-08-26"}
+        await it.caller.call("memory.store", project=SHOP, **told)
+        (found,) = (await agent.call("omega_query", query="when was the ferry out"))["results"]
+        assert found["at"] == "2025-08-26"
+
+
 async def test_a_stored_memory_replaces_another_and_gives_its_place_back(
     paths: Paths, clock: FakeClock
 ) -> None:

@@ -124,15 +124,16 @@ def without_empty(fields: Fields) -> Fields:
 
 # The methods' many kinds of memory
 def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  # noqa: ANN401
-    """Return what is worth its tokens of a memory, of a long one what answers; its project where that is not
-    *project*, its status where it does not hold as it is, and who said it where another home did.
+    """Return what is worth its tokens of a memory, of a long one what answers; the day that it is of; its
+    project where that is not *project*, its status where it does not hold as it is, and who said it where
+    another home did.
     """
     fields: Fields = {
         "id": memory.memory_id,
         "type": memory.event_type,
         **more,
         "text": line(excerpt(memory.content, getattr(memory, "passage", None))) or NOTHING_SHOWN,
-        "at": memory.created_at[:DAY_CHARACTERS],
+        "at": (getattr(memory, "referenced_date", None) or memory.created_at)[:DAY_CHARACTERS],
     }
     status, other = getattr(memory, "status", "active"), getattr(memory, "project", None)
     fields["status"] = None if status == "active" else status

@@ -89,13 +89,13 @@ def query(arguments: Namespace, instance: Instance) -> None:
     else:
         has_people = any("person" in result for result in answer["results"])
         write_table(
-            ("SCORE", "ID", "TYPE", "STORED", "PROJECT", *(["BY"] * has_people), "CONTENT"),
+            ("SCORE", "ID", "TYPE", "WHEN", "PROJECT", *(["BY"] * has_people), "CONTENT"),
             [
                 (
                     in_words(result["score"]),
                     result["memory_id"],
                     result["event_type"],
-                    moment(result["created_at"]),
+                    moment(result["referenced_date"] or result["created_at"]),
                     result["project"] or "-",
                     *([_by(result)] * has_people),
                     excerpt(result["content"], result.get("passage")),
