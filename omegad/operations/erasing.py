@@ -45,6 +45,7 @@ from omegad.views.erasing import PausedViews
 PAYLOADS_AT_ONCE = 5_000  # that one event names
 TRIES = 5
 RETRY_S = 1.0
+TRY_S = 5.0  # for an act with which nothing comes: where many write, something always does
 TURN_S = 25.0  # to wait for erasures before it, each of which may take its time
 FINISH_S = 20.0  # for the turn and all that follows the act, before the answer says that it is not done
 FINISH_LEAST = 0.25  # of that time, however long the turn was in coming
@@ -312,10 +313,13 @@ class Erasing:
         """Take what was found out of the log in one append, in which there is nothing that came since;
         return what that was, and its position.
         """
+        began = anyio.current_time()
         for _ in range(TRIES):
             try:
                 return found, await self._append(request, found, call, seen=found.head)
             except CameSince:
+                if anyio.current_time() - began > TRY_S:
+                    break
                 found = await self._found(request)
         return found, await self._append(request, found, call)  # what came since is taken out after
 
