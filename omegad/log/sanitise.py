@@ -184,8 +184,12 @@ def _texts(value: object, depth: int = DEPTH_MAX) -> Iterator[str]:
 def _both_ends(text: str) -> str:
     if len(text) <= 2 * SEARCHED_CHARACTERS:
         return redact(text)[0]
-    parts = text[:SEARCHED_CHARACTERS], text[-SEARCHED_CHARACTERS:]
-    return f"{redact(parts[0])[0]}{text[SEARCHED_CHARACTERS:-SEARCHED_CHARACTERS]}{redact(parts[1])[0]}"
+    first, last = (redact(end)[0] for end in (text[:SEARCHED_CHARACTERS], text[-SEARCHED_CHARACTERS:]))
+    # Where much was taken out, more of a text is kept than its ends: not what the ends have cut in two, nor
+    # what lies between them, which nobody has searched.
+    first, last = first[: max(0, len(first) - EXCERPT_MARGIN_BYTES)], last[EXCERPT_MARGIN_BYTES:]
+    between = len(text[SEARCHED_CHARACTERS:-SEARCHED_CHARACTERS].encode()) + 2 * EXCERPT_MARGIN_BYTES
+    return f"{first}{' ' * between}{last}"
 
 
 def _digest(*texts: str) -> str:

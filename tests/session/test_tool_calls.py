@@ -127,3 +127,17 @@ def test_a_key_tells_what_a_text_is_however_long(value: str) -> None:
     assert kept is not None
     assert json.loads(kept.head)["password"].startswith("[REDACTED:")
     assert json.loads(kept.head)["text"].startswith("as\nbefore as")
+
+
+def test_what_nobody_has_searched_does_not_take_the_place_of_what_was_taken_out() -> None:
+    key = (
+        "-----BEGIN PRIVATE KEY-----\n"
+        + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 95
+        + "-----END PRIVATE KEY-----\n"
+    )
+    filling = "".join(f"line {number} of a log\n" for number in range(2_000))
+    kept = excerpt_of({"stdout": key * 8 + "mysql -pWinter24! db\n" + filling})
+    assert kept is not None
+    assert "MIIEvQ" not in kept.head + kept.tail
+    assert "Winter24" not in kept.head + kept.tail
+    assert "line 1999 of a log" in kept.tail
