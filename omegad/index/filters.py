@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.index.active import active
+from omegad.index.active import active, active_or_replaced
 from omegad.requests.query import One, Query
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import parse_time
@@ -82,9 +82,18 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and
     passes the filters.
     """
+    return _where(filters, active(now="?"), now_us)
+
+
+def where_ever(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
+    """Return the same of what is active, or was until something replaced it."""
+    return _where(filters, active_or_replaced(now="?"), now_us)
+
+
+def _where(filters: Filters, standing: str, now_us: int) -> tuple[str, tuple[object, ...]]:
     named = {column: getattr(filters, column) for column in ("project", "entity_id", "session_id")}
     parts: list[tuple[str, tuple[object, ...]]] = [
-        (active(now="?"), (now_us,)),
+        (standing, (now_us,)),
         *((f"m.{column} = ?", (value,)) for column, value in named.items() if value is not None),
     ]
     if filters.event_types:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import words
+from omegad.index.filters import Filters, where_ever
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Best, Vocabulary, Words
@@ -132,11 +133,13 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     return Named(of_period, best)
 
 
-def has_any_of(connection: Connection, period: Period, scope: Scope) -> bool:
-    """Say whether any memory in *scope* is of a time, or was told right after it."""
-    among = scope.filtered
-    asked = (period.start_us, period.end_us + TOLD_WITHIN_US, *among.values, 1)
-    return connection.execute(OF_PERIOD.format(condition=among.condition), asked).fetchone() is not None
+def has_any_of(connection: Connection, period: Period, filters: Filters, now_us: int) -> bool:
+    """Say whether any memory that passes the filters is of a time, or was told right after it: also one that
+    was replaced since.
+    """
+    condition, values = where_ever(filters, now_us)
+    asked = (period.start_us, period.end_us + TOLD_WITHIN_US, *values, 1)
+    return connection.execute(OF_PERIOD.format(condition=condition), asked).fetchone() is not None
 
 
 def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Candidates:

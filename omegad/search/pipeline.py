@@ -107,7 +107,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
     yet, and were compared by their words alone. `more` counts the results within the limit that are left out
     because they hardly answer beside the first. `floor` is that probability; modes that want words alone do
-    without. `nothing_of` is the time that the question names where no memory that it is asked of is of then.
+    without. `nothing_of` is the time that the question names where no memory that it is asked of is, or was
+    until it was replaced, of then.
     `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since nothing is recorded
     of it.
@@ -200,7 +201,7 @@ def _nothing_of(connection: Connection, query: QueryMemory, seen: Observed, now_
     if named is None or named.start_us > now_us or query.mode in BY_WORDS:
         return None
     is_any = any(one.is_then for one in seen.shown.values())
-    return None if is_any or has_any_of(connection, named, seen.sought.scope) else named.days
+    return None if is_any or has_any_of(connection, named, query, now_us) else named.days
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:

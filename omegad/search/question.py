@@ -6,7 +6,7 @@ loses nothing by it.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -14,7 +14,7 @@ from omegad.embedding.passages import letters
 from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
 from omegad.search.clauses import SENTENCE_END
 from omegad.text.calendars import UNSPACED, in_english
-from omegad.text.languages import Language, language_of
+from omegad.text.languages import Language, language, language_of
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -49,40 +49,46 @@ _PAST = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-_WHATEVER = frozenset(
-    """
-    happen happens happened happening going went done new news
-    passiert passierte geschah geschehen los lief gemacht getan neues
-    est il passé passe arrivé fait nouveau
-    pasó pasado ocurrió sucedió hicimos hice hizo hecho nuevo
-    aconteceu passou ocorreu fizemos fiz fez feito novo
-    successo accaduto avvenuto fatto nuovo
-    gebeurd gebeurde gedaan deden nieuws
-    hänt hände gjorde gjort nytt
-    skete sket gjorde gjort nyt
-    skjedde skjedd gjorde gjort nytt
-    tapahtui tapahtunut teimme tehtiin uutta
-    zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy nowego
-    stalo dělo dělali udělali nového
-    întâmplat petrecut făcut nou
-    történt csináltunk tettünk
-    oldu yaptık yapıldı
-    terjadi lakukan dilakukan
-    chuyện xảy ra vào làm ta
-    случилось произошло делали сделали нового
-    حدث حصل جرى فعلنا عملنا
-    ہوا ہم نے کیا
-    में क्या हुआ हुई हमने किया
-    এ কী হয়েছিল ঘটেছিল করেছি করেছিলাম
-    τον την έγινε συνέβη κάναμε νέο
-    קרה היה עשינו נעשה
-    发生 做 事情 怎么 了 我们 什么
-    何 に か が ありました 起きました 起こりました しました やりました
-    무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
-    เกิด ขึ้น ทำ อะไร เรา ใน เดือน
-    """.split()  # noqa: RUF001, SIM905  words read as words
-)
-"""What asks in some language, with nothing but a time beside, for whatever is of it."""
+_WHATEVER = {
+    code: frozenset(words.split())
+    for code, _, words in (
+        line.strip().partition(" ")
+        for line in """
+    en happen happens happened happening going went done new news work worked working
+    de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet
+    fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé
+    es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando trabajado
+    pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
+    it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato
+    nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan
+    sv hänt hände gjorde gjort nytt arbetade
+    da skete sket gjorde gjort nyt arbejdede
+    no skjedde skjedd gjorde gjort nytt jobbet
+    fi tapahtui tapahtunut teimme tehtiin uutta
+    pl zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy zrobiono pracowaliśmy nowego
+    cs stalo dělo dělali udělali pracovali nového
+    ro întâmplat petrecut făcut lucrat nou
+    hu történt csináltunk tettünk dolgoztunk
+    tr oldu neler yaptık yapıldı üzerinde üzerine çalıştık ayı ayında ayda te ta
+    id terjadi lakukan dilakukan kerjakan dikerjakan kami kita
+    vi chuyện xảy ra vào làm ta
+    ru случилось произошло было делали сделали сделано над чем работали нового
+    ar حدث حصل جرى تم فعلنا فعلناه عملنا
+    ur ہوا ہم نے کیا گیا کام
+    hi में क्या हुआ हुई हमने किया गया काम
+    bn এ কী হয়েছিল ঘটেছিল করা করেছি করেছিলাম আমরা নিয়ে কাজ
+    el τον την έγινε συνέβη κάναμε δουλέψαμε νέο
+    he קרה היה עשינו נעשה עבדנו
+    zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么
+    ja 何 を は に か が 私たち ありました 起きました 起こりました 行われました しました した やりました 取り組みました
+    ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
+    th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
+    """.strip().splitlines()  # noqa: RUF001
+    )
+}
+"""What asks in a language, with nothing but a time beside, for whatever is of it."""
+SHORT = 12  # words, of which a question has no more that asks for whatever is of a time
+NAMING_MAX = 4  # words that name it
 
 _ASKS = ("?", "\uff1f", "\u061f")
 
@@ -163,15 +169,39 @@ def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:
     """Return the time that a question names, in its language, and the words that say what it asks beside;
     where much is said beside it, that of the last sentence that asks.
     """
-    language = language_of(text, is_met=True)
     sentences = SENTENCE_END.split(text)
+    said = language_of(text, is_met=True)
     if len(sentences) > CHATTER:
         text = next((one for one in reversed(sentences) if one.endswith(_ASKS)), text)
-    told = None if language.is_english else in_english(text, language.code)
+    found, beside = _time_in(said, text, now_us)
+    if found is None or beside:  # few words are easily taken for another language's
+        for other in _likely(text):
+            named, more = _time_in(other, text, now_us)
+            if named and not more:
+                return named, more
+    return found, beside
+
+
+def _likely(text: str) -> Iterator[Language]:
+    """Yield the languages, which write with spaces, in which a question may ask for whatever is of a time."""
+    words = {*_LETTERS.findall(text.lower())}
+    if len(words) > SHORT:
+        return
+    for code, asks in _WHATEVER.items():
+        if code in UNSPACED or words.isdisjoint(asks):
+            continue
+        one = language(code)
+        if len(words - asks - one.small) <= NAMING_MAX:
+            yield one
+
+
+def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set[str]]:
+    """Return the time that a question names in a language, and the words that say what it asks beside."""
+    told = None if said.is_english else in_english(text, said.code)
     found = period(told.text if told else text, now_us)
     if found is None:
         return None, set()
-    beside = _beside(told.text if told else text, found, language)
+    beside = _beside(told.text if told else text, found, said)
     if told:
         found = msgspec.structs.replace(
             found,
@@ -180,22 +210,21 @@ def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:
             told_from_now=told.undated_names if found.told_from_now else (),
         )
     if not beside:
-        whatever = _WHATEVER.intersection(_WORD.findall(text.lower()))
+        whatever = _WHATEVER.get(said.code, frozenset()).intersection(_WORD.findall(text.lower()))
         found = msgspec.structs.replace(found, undated=found.undated | whatever)
     return found, beside
 
 
-def _beside(text: str, named: Period, language: Language) -> set[str]:
+def _beside(text: str, named: Period, said: Language) -> set[str]:
     """Return the words of a question, with its time in English, that ask for more than what is of it."""
-    small = STOP_WORDS | named.words
+    small, asks = STOP_WORDS | named.words, _WHATEVER.get(said.code, frozenset())
     text = _WORD.sub(lambda word: " " if word[0].lower() in small else word[0].lower(), text)
-    if language.code in UNSPACED:
-        for word in sorted(_WHATEVER, key=len, reverse=True):
+    if said.code in UNSPACED:
+        for word in sorted(asks, key=len, reverse=True):
             text = text.replace(word, " ")
-    if not language.is_english:
-        text = language.without_small_words(text)
-    words = (word for word in _LETTERS.findall(text) if len(word) > 1 or not word.isascii())
-    return {*words} - _WHATEVER
+        text = said.without_small_words(text)
+    words = {word for word in _LETTERS.findall(text) if len(word) > 1 or not word.isascii()}
+    return words - asks - said.small
 
 
 def identifiers(text: str) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ _WITH_YEAR = re.compile(rf"{_MONTH}(?:\s+\w{{1,3}})?\s+{_YEAR}(?!\d)")
 _ALONE = re.compile(rf"(?<!\d ){_MONTH}(?! \d)")
 _IN_YEAR = re.compile(rf"(?<!\S)(?:im|en|em|в|w|v|i)\s+{_YEAR}(?![\w-]|[.:/,]\d)", re.IGNORECASE)
 _IN = re.compile(r"(?<!\S)(?:im|in|en|em|el|в|w|v|i)\s+$", re.IGNORECASE)
+_IN_TURKISH = re.compile(r"(?<=[dt][ae])|['\u2019][dt][ae]\b|\s+ay(?:ında|da|ı)\b", re.IGNORECASE)
 _NUMBER_BEFORE = re.compile(r"\d(?:\.|er|º|ª|°)?\s+(?:\w{1,4}\s+)?$")
 _NUMBER_AFTER = re.compile(r"\s+(?:\w{1,3}\s+)?\d")
 
@@ -61,7 +62,8 @@ def in_english(question: str, code: str) -> Told | None:
     def told(match: re.Match[str]) -> str:
         (name, english), said = names.known[(match.lastindex or 1) - 1], match.group()
         is_month, number = english[0].isupper(), "".join(filter(str.isdigit, said))
-        if _stems(code, name) != _stems(code, said) or (is_month and not number and not _is_time(match)):
+        is_sure = not is_month or bool(number) or code in UNSPACED or _is_time(match)
+        if _stems(code, name) != _stems(code, said) or not is_sure:
             return said
         own = _WORD.findall(said.lower())
         words.update(own)
@@ -101,7 +103,12 @@ def in_english(question: str, code: str) -> Told | None:
 def _is_time(match: re.Match[str]) -> bool:
     """Say whether a month's name is one: a short one may be another word, as "mai" in Romanian is."""
     before = match.string[max(0, match.start() - BESIDE) : match.start()]
-    return len(match.group()) >= LONG or _is_dated(match) or _IN.search(before) is not None
+    return (
+        len(match.group()) >= LONG
+        or _is_dated(match)
+        or _IN.search(before) is not None
+        or _IN_TURKISH.match(match.string, match.end()) is not None
+    )
 
 
 def _is_dated(match: re.Match[str]) -> bool:

@@ -108,6 +108,11 @@ def codes() -> list[str]:
     return [code for code in _ALL if code != OTHER]
 
 
+def language(code: str) -> Language:
+    """Return the language of a code that `codes` has."""
+    return _ALL[code]
+
+
 def language_of(text: str, *, is_met: bool = False) -> Language:
     """Return the language of a text: that of most of its words. Where other languages than English have been
     met, what small words do not tell is sooner taken for one.

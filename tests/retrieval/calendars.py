@@ -18,6 +18,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
     *("November", "December"),
 )
+CHINESE = ("一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二")
 WEEKDAYS = {
     "mon": "monday",
     "tue": "tuesday",
@@ -29,6 +30,16 @@ WEEKDAYS = {
 }
 DAYS = {"-2": "the day before yesterday", "-1": "yesterday"}
 SHIFTS = {"-1": "last", "0": "this"}
+ALSO = {  # what is said as often, and is not in CLDR
+    "bn": {"last week": "গত সপ্তাহে", "last month": "গত মাসে"},
+    "de": {"last week": "vergangene woche|vergangenen woche", "last month": "vergangenen monat"},
+    "hi": {"last week": "पिछले हफ्ते|पिछले हफ़्ते", "last month": "पिछले महीने"},
+    "ja": {month: f"{said}月" for month, said in zip(MONTHS, CHINESE, strict=True)},
+    "tr": {"last week": "geçtiğimiz hafta", "last month": "geçtiğimiz ay"},
+    "ur": {"last week": "پچھلے ہفتے", "last month": "پچھلے مہینے|گزشتہ مہینے"},
+    "zh": {"last week": "上星期|上个星期", "last month": "上月"}
+    | {month: f"{said}月份|{place}月份" for place, (month, said) in enumerate(zip(MONTHS, CHINESE, strict=True), 1)},
+}
 
 
 def told(archive: tarfile.TarFile, code: str, name: str) -> Any:
@@ -74,7 +85,8 @@ def of_language(archive: tarfile.TarFile, code: str) -> dict[str, str]:
     # "今年" and the like say mostly how old somebody is, and nearly all memories are of this year.
     found.pop("this year")
     kept = {english: "|".join(dict.fromkeys(map(named, said))) for english, said in found.items()}
-    return {english: said for english, said in kept.items() if said}
+    also = ALSO.get(code, {})
+    return {english: "|".join(filter(None, (said, also.get(english)))) for english, said in kept.items() if said}
 
 
 def main() -> int:
