@@ -32,6 +32,7 @@ SHORTEST, USUAL, LONGEST = (
     55,
     110,
 )  # letters of a question: what nearly all had there, and one in the middle
+OF_AN_ANSWER = 0.4  # the cosine of an answer in English, as it often is
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
 BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
 
@@ -57,6 +58,9 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
     many = memories / (memories + FEW)
     by_chance = math.sqrt(math.log(max(1, memories)))
     lacks_names = float(bool(question.identifiers) and not any(held))
+    is_whatever = bool(question.asks_whatever and in_period)  # which answers, however near it is
+    if places and sought.is_multilingual and is_whatever:
+        return {"intercept": 1.0, "ahead": 0.0, "language": 1.0, "holds_all": 1.0, "in_period": 1.0}
     if places and sought.is_multilingual:
         among = known.is_embedded
         if rows[0] in then:  # it is asked of what is of that time, as if there were nothing else
@@ -77,10 +81,7 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
             "few": 1 / max(1, memories),
             "lacks_names": lacks_names,
             # What is looked up by a name or a word, and stands there as it is asked for.
-            "holds_all": float(
-                (question.asks_whatever and in_period)
-                or any(_holds_all(one) for one in best.values() if one is not None)
-            ),
+            "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
             "in_period": in_period,
         }
     found = {
@@ -88,7 +89,7 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
         # What is of the time that is named holds all of a question that has no words beside.
         "covered": (
             max((vocabulary.coverage(row, connection) for row in best), default=0.0)
-            if vocabulary.rarity
+            if vocabulary.rarity and not is_whatever
             else in_period
         ),
         "unknown_words": (
@@ -103,7 +104,8 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
     }
     if sought.vector is None or not places:
         return found
-    return found | {"log_cosine": _log_cosine(known, places), "lead": lead}
+    nearness = math.log(UNRELATED + OF_AN_ANSWER) if is_whatever else _log_cosine(known, places)
+    return found | {"log_cosine": nearness, "lead": lead}
 
 
 def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
