@@ -57,7 +57,7 @@ _WHATEVER = {
     en happen happens happened happening going went done new news work worked working
     de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet
     fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé
-    es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando trabajado
+    es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando
     pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
     it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato
     nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan
@@ -80,7 +80,7 @@ _WHATEVER = {
     el τον την έγινε συνέβη κάναμε δουλέψαμε νέο
     he קרה היה עשינו נעשה עבדנו
     zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么
-    ja 何 を は に か が 私たち ありました 起きました 起こりました 行われました しました した やりました 取り組みました
+    ja 何 を は に か が 私たち あり 起き 起こり 行われ し やり 取り組み ました した
     ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
     th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
     """.strip().splitlines()  # noqa: RUF001

@@ -29,7 +29,7 @@ _WITH_YEAR = re.compile(rf"{_MONTH}(?:\s+\w{{1,3}})?\s+{_YEAR}(?!\d)")
 _ALONE = re.compile(rf"(?<!\d ){_MONTH}(?! \d)")
 _IN_YEAR = re.compile(rf"(?<!\S)(?:im|en|em|в|w|v|i)\s+{_YEAR}(?![\w-]|[.:/,]\d)", re.IGNORECASE)
 _IN = re.compile(r"(?<!\S)(?:im|in|en|em|el|в|w|v|i)\s+$", re.IGNORECASE)
-_IN_TURKISH = re.compile(r"(?<=[dt][ae])|['\u2019][dt][ae]\b|\s+ay(?:ında|da|ı)\b", re.IGNORECASE)
+_IN_TURKISH = re.compile(r"(?<=[dt][ae])|['\u2019][dt][ae]\b|\s+ay(?:\u0131|da|\u0131nda)\b", re.IGNORECASE)
 _NUMBER_BEFORE = re.compile(r"\d(?:\.|er|º|ª|°)?\s+(?:\w{1,4}\s+)?$")
 _NUMBER_AFTER = re.compile(r"\s+(?:\w{1,3}\s+)?\d")
 

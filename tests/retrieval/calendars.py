@@ -38,7 +38,10 @@ ALSO = {  # what is said as often, and is not in CLDR
     "tr": {"last week": "geçtiğimiz hafta", "last month": "geçtiğimiz ay"},
     "ur": {"last week": "پچھلے ہفتے", "last month": "پچھلے مہینے|گزشتہ مہینے"},
     "zh": {"last week": "上星期|上个星期", "last month": "上月"}
-    | {month: f"{said}月份|{place}月份" for place, (month, said) in enumerate(zip(MONTHS, CHINESE, strict=True), 1)},
+    | {
+        month: f"{said}月份|{place}月份"
+        for place, (month, said) in enumerate(zip(MONTHS, CHINESE, strict=True), 1)
+    },
 }
 
 
@@ -86,7 +89,9 @@ def of_language(archive: tarfile.TarFile, code: str) -> dict[str, str]:
     found.pop("this year")
     kept = {english: "|".join(dict.fromkeys(map(named, said))) for english, said in found.items()}
     also = ALSO.get(code, {})
-    return {english: "|".join(filter(None, (said, also.get(english)))) for english, said in kept.items() if said}
+    return {
+        english: "|".join(filter(None, (said, also.get(english)))) for english, said in kept.items() if said
+    }
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.search import Matches
 from omegad.search.model import fitted
-from tests.builders import EMBEDDER, START_US, deleted, edited, stored
+from tests.builders import EMBEDDER, START_US, deleted, edited, stored, superseded
 from tests.searching import DAY_US, LATER_US, MODES, Searched, day
 
 UNHEARD = "which Zeppelin lands in Friedrichshafen?"
@@ -102,6 +102,42 @@ def test_a_time_that_no_memory_is_of_is_said(views: Searched) -> None:
         "in 1999": "1999-01-01 to 1999-12-31",
     }
     assert views.matches("service7 in 1999", day(100), mode="keyword").nothing_of is None
+
+
+def test_what_was_replaced_is_of_its_time_and_what_was_deleted_is_not(views: Searched) -> None:
+    put_deploys(views)
+    for number, memory_id in ((40, "replaced"), (50, "deleted")):
+        views.put(memory_id, f"the deploy of {memory_id}", at=day(number))
+    views.show(superseded("replaced", "m1"))
+    views.show(deleted("deleted"))
+    told = [
+        [views.matches(text, day(100), project=project).nothing_of for project in ("p", "q")]
+        for text in ("on 10 February 2026", "on 20 February 2026")
+    ]
+    assert told == [[None, "2026-02-10"], ["2026-02-20", "2026-02-20"]]
+
+
+@pytest.mark.parametrize("is_multilingual", [False, True])
+def test_how_a_question_for_whatever_is_of_a_time_is_worded_hardly_decides(
+    views: Searched, *, is_multilingual: bool
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=is_multilingual))
+    put_deploys(views)
+    views.put("then", "le cache est parti", at=day(93))
+    views.put("last month", "der Router ist neu", at=day(70))
+    sure = [
+        views.matches(text, day(100)).confidence
+        for text in (
+            "what did we do last week?",
+            "last week",
+            "what was done last week",
+            "what did we work on last week?",
+            "Sur quoi avons-nous travaillé la semaine dernière ?",
+            "what did we do last month?",
+        )
+    ]
+    assert min(sure) > 0.8
+    assert max(sure) - min(sure) < 0.1
 
 
 def test_by_the_model_for_all_languages_what_is_of_then_is_an_answer_as_if_there_were_nothing_else(

@@ -41,15 +41,22 @@ TIMES = """
 2026-05-19 2026-05-19: Was haben wir gestern besprochen?; Что мы сделали вчера?; 昨天做了什么
 2026-05-16 2026-05-18: Was wurde vor 3 Tagen geändert?; ¿Qué cambió hace 3 días?
 2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
+2025-10-01 2025-10-31: Ekim ayında ne oldu?; Ekimde ne yaptık?; 十月发生了什么？; 十月份我们做了什么; 十月に何をしましたか
+2026-04-01 2026-04-30: पिछले महीने क्या हुआ?; 上月做了什么？; پچھلے مہینے ہم نے کیا کیا؟; গত মাসে কী হয়েছিল?
 2026-05-01 2026-05-31: Was war im Mai geplant?; ¿Qué planeamos en mayo?; Что мы решили в мае?
-"""
+"""  # noqa: RUF001
 WHATEVER = """
 what did we do last week?; what happened in March 2021?; what is new this week?; yesterday
 Was ist im März 2021 passiert?; ¿Qué hicimos la semana pasada?; Что случилось в марте 2021 года?
 2021年3月发生了什么; 昨天我们做了什么?; ماذا حدث في مارس 2021؟; मार्च 2021 में क्या हुआ?; Geçen hafta ne oldu?
 Cosa è successo nel marzo 2021?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021年3月に何がありましたか
-"""
+Nous avons fait quoi la semaine dernière ?; Sur quoi avons-nous travaillé hier ?; Qu'avons-nous fait hier ?
+Was war gestern?; O que fizemos ontem?; Dün ne yaptık?; Cosa abbiamo fatto il mese scorso?; 先週何をしましたか？
+what did we work on last week?; Над чем мы работали вчера?; ¿En qué trabajamos ayer?; ماذا تم أمس؟; last month
+Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
+"""  # noqa: RUF001
 MORE = """
+what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
 what happened in March 2021 with the router?; what did we decide last week?; what did Anna do yesterday?
 Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
 """
