@@ -231,7 +231,7 @@ class Client:
             while True:
                 result_of(self._receive(deadline))
         except OSError as error:
-            raise NoDaemon(f"the connection was lost: {error}") from error
+            raise NoDaemon(f"the connection was lost: {error.strerror or error}") from error
 
     def _receive(self, deadline: float | None) -> Incoming:
         try:
@@ -244,6 +244,6 @@ class Client:
         except TimeoutError:
             raise NoAnswer(f"no answer within {self._timeout_s:g} s") from None
         except OSError as error:
-            raise NoDaemon(f"the connection was lost: {error}") from error
+            raise NoDaemon(f"the connection was lost: {error.strerror or error}") from error
         except (*UNREADABLE, LineTooLong) as error:
             raise NoDaemon(f"what answers is no omegad: {error}") from error
