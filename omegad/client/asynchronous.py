@@ -172,7 +172,9 @@ class _ClientWire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._failure = self._failure or NoDaemon(
-            f"the connection was lost: {exc}" if exc else "the connection was closed"
+            f"the connection was lost: {getattr(exc, 'strerror', None) or exc}"
+            if exc
+            else "the connection was closed"
         )
         for future in self.waiting.values():
             if not future.done():

@@ -31,6 +31,7 @@ from omegad.rpc.protocol import (
 from omegad.runtime.errors import (
     Conflict,
     Invalid,
+    NoAnswer,
     NoDaemon,
     NotFound,
     OmegadError,
@@ -160,7 +161,7 @@ class Client:
         self.close()
 
     def call(self, method: str, /, **params: object) -> JSON:
-        """Return what *method* answers; raise `Unavailable` when it does not in time."""
+        """Return what *method* answers; raise `NoAnswer` when it does not in time."""
         number = next(self._ids)
         deadline = self._deadline()
         self._send(encode_request(number, method, params), deadline)
@@ -224,13 +225,13 @@ class Client:
             self._until(deadline).sendall(line + b"\n")
         except TimeoutError:
             self.close()  # half a line may have been sent
-            raise Unavailable(f"omegad did not read for {self._timeout_s} s") from None
+            raise NoAnswer(f"omegad did not read for {self._timeout_s:g} s") from None
         except ConnectionError:
             # A daemon that turns a client away says why before it closes.
             while True:
                 result_of(self._receive(deadline))
         except OSError as error:
-            raise NoDaemon(f"the connection was lost: {error}") from error
+            raise NoDaemon(f"the connection was lost: {error.strerror or error}") from error
 
     def _receive(self, deadline: float | None) -> Incoming:
         try:
@@ -241,12 +242,8 @@ class Client:
                 self._lines.feed(data)
             return parse_incoming(line)
         except TimeoutError:
-            raise Unavailable(
-                f"no answer within {self._timeout_s} s",
-                hint="it may still be done: ask again, a command with the same request_id; `omegad doctor`"
-                " looks into what hangs",
-            ) from None
+            raise NoAnswer(f"no answer within {self._timeout_s:g} s") from None
         except OSError as error:
-            raise NoDaemon(f"the connection was lost: {error}") from error
+            raise NoDaemon(f"the connection was lost: {error.strerror or error}") from error
         except (*UNREADABLE, LineTooLong) as error:
             raise NoDaemon(f"what answers is no omegad: {error}") from error

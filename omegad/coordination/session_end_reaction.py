@@ -161,8 +161,9 @@ def _checkpoint(
     sources = [call.position for call in calls if call.edited]
     parts = [
         (
-            f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool calls,"
-            f" {len(captured)} memories stored."
+            f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool"
+            f" call{'s' * (len(calls) != 1)}, {len(captured)}"
+            f" {'memory' if len(captured) == 1 else 'memories'} stored."
         )
     ]
     for role, title in (("user", "Asked last"), ("assistant", "Said last")):

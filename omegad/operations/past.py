@@ -41,6 +41,7 @@ WAIT_S = 5.0  # for the views to show the answer that is named
 POSITION_DIGITS = 18
 SLICE_EVENTS = 500  # read at once; others are served in between
 _YEAR = re.compile(r"[0-9]{4}-")
+_OF_DAY = re.compile(r"[0-9]{1,2}:")
 
 EVENTS_MAX = 100_000
 """Events that one answer looks at."""
@@ -159,7 +160,8 @@ def recorded_at(connection: Connection, query_id: str) -> Position:
     if row is None:
         raise NotFound(
             f"there is no query {query_id[:80]!r}",
-            hint="as_of takes a position, a time, or the query_id of an answer of memory.query",
+            hint="name a position, a time like 2026-01-31T09:30:00Z, or the query_id of an answer of"
+            " memory.query",
         )
     position: Position = row[0]
     return position
@@ -249,8 +251,9 @@ class PastReader:
         the second is before the first.
         """
         log = self._services.log
-        since = (await self.resolved(request.since)).position
-        until = log.head if request.until is None else (await self.resolved(request.until)).position
+        since, until = (await self.resolved(request.since, "from")).position, log.head
+        if request.until is not None:
+            until = (await self.resolved(request.until, "to")).position
         if until < since:
             raise Invalid(
                 f"log.diff: position {until} is before {since}", hint="let from be the earlier moment"
@@ -270,21 +273,23 @@ class PastReader:
             next=after if after < until else None,
         )
 
-    async def resolved(self, as_of: str | int) -> PastMoment:
-        """Find the moment that is named by a position, a time, or the id of an earlier answer."""
+    async def resolved(self, as_of: str | int, name: str = "as_of") -> PastMoment:
+        """Find the moment that the parameter *name* names by a position, a time, or the id of an earlier
+        answer.
+        """
         log = self._services.log
         if isinstance(as_of, int) or (as_of.isascii() and as_of.isdigit() and len(as_of) <= POSITION_DIGITS):
             position = int(as_of)
             if position > log.head:
-                raise Invalid(f"as_of: position {position} is beyond the end of the log, {log.head}")
+                raise Invalid(f"{name}: position {position} is beyond the end of the log, {log.head}")
             # When it was recorded; for 0 when the first was, or the present.
             events = await log.read_at([max(1, position)])
             now_us = events[0].recorded_at if events else self._services.clock.now_us()
             return PastMoment(position=position, now_us=now_us)
-        if _YEAR.match(as_of):
-            at_us, now_us = parse_time(as_of, "as_of"), self._services.clock.now_us()
+        if _YEAR.match(as_of) or _OF_DAY.match(as_of):
+            at_us, now_us = parse_time(as_of, name), self._services.clock.now_us()
             if at_us > max(now_us, log.recorded_at):
-                raise Invalid(f"as_of: {as_of} is yet to come")
+                raise Invalid(f"{name}: {as_of} is yet to come")
             return PastMoment(position=await log.position_at(at_us, now_us), now_us=at_us)
         with suppress(OmegadError):  # a log that cannot be written is read all the same
             await log.settled()
@@ -293,7 +298,7 @@ class PastReader:
         earlier = (await log.read_at([at]))[0].event
         if not isinstance(earlier, Earlier):
             raise Invalid(
-                f"as_of: what was recorded of the query {as_of} is erased",
+                f"{name}: what was recorded of the query {as_of} is erased",
                 hint="name a position or a time",
             )
         return PastMoment(position=earlier.read_position, now_us=earlier.at, earlier=earlier)

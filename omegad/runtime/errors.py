@@ -89,6 +89,12 @@ class Unavailable(OmegadError):
     code = -32005
 
 
+class NoAnswer(Unavailable):
+    """The service is there, and did not answer in time."""
+
+    hint = "it may still be done: ask again, a command with the same request_id"
+
+
 class PathHangs(Unavailable):
     """The disk or network that a path lies on does not answer."""
 

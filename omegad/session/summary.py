@@ -88,7 +88,8 @@ def text(told: Told) -> str:
     """Return the summary, of at most `CHARACTERS_MAX` characters."""
     edited, runs = files(told.calls, told.folder), ended(told.calls)
     errors = sum(call.status == "error" for call in told.calls)
-    head = f"Session in {told.project or 'no project'}: {len(told.calls)} tool calls, {errors} failed."
+    head = f"Session in {told.project or 'no project'}: {len(told.calls)} tool"
+    head += f" call{'s' * (len(told.calls) != 1)}, {errors} failed."
     asked = [one.content for one in told.said if one.role == "user"]
     answers = [one.content for one in told.said if one.role == "assistant"]
     stored = sorted(told.stored, key=lambda one: one.event_type not in KINDS)

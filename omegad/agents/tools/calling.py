@@ -11,7 +11,7 @@ from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Session, To
 from omegad.memory.events import Verdict
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
-from omegad.requests.verb import Verb
+from omegad.requests.verb import Table, Verb
 from omegad.runtime import unfit
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, forget_frames
 from omegad.text.quoting import inert
@@ -189,7 +189,13 @@ def _plain(schema: Fields) -> Fields:
 
 
 METHODS = (
-    ServiceMethod(params=ListTools, answer=ToolList),
+    ServiceMethod(
+        params=ListTools,
+        answer=ToolList,
+        verb=Verb(
+            table=Table("tools", (("TOOL", "{name}"), ("WHAT IT DOES", "{description}")), none="no tools")
+        ),
+    ),
     ServiceMethod(
         params=CallTool,
         answer=ToolAnswer,

@@ -2,7 +2,7 @@
 
 Boundary: speaks to the daemon through its socket like anyone else; the daemon's own code is imported by
 `serve` alone. Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage or a value that is not
-valid, 3 no daemon, 130 interrupted.
+valid, 3 no daemon or one that does not answer, 130 interrupted.
 """
 
 import os
@@ -14,13 +14,13 @@ from contextlib import suppress
 from importlib import import_module
 
 from omegad.edge.cli import arguments
-from omegad.runtime.errors import BadConfiguration, Invalid, NoDaemon, OmegadError, ShuttingDown
+from omegad.runtime.errors import BadConfiguration, Invalid, NoAnswer, NoDaemon, OmegadError, ShuttingDown
 
 REFUSED = 1
 WRONG_USAGE = 2
 NO_DAEMON = 3
 INTERRUPTED = 130
-STATUSES = {(NoDaemon, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
+STATUSES = {(NoDaemon, NoAnswer, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
 """The statuses of errors that are no plain refusals."""
 
 
@@ -42,7 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = INTERRUPTED
     except OmegadError as error:
         known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
-        status = _explain(f"{error} ({error.tag})", arguments.in_verbs(error.hint), next(known, REFUSED))
+        tag = (
+            "" if isinstance(error, Invalid) else f" ({error.tag})"
+        )  # what was typed is nobody else's failure
+        status = _explain(f"{error}{tag}", arguments.in_verbs(error.hint), next(known, REFUSED))
     except arguments.WrongUsage as error:
         status = _explain(str(error), error.hint, WRONG_USAGE)
     except UnicodeEncodeError:
@@ -69,14 +72,21 @@ def _run(argv: Sequence[str] | None) -> int:
     verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
     if parsed.home == "" or parsed.socket == "":  # as of a variable that is not set
         raise arguments.WrongUsage("--home and --socket need a path")
+    found = instance.find(parsed)
     try:
-        return int(verb(parsed, instance.find(parsed)) or 0)
+        return int(verb(parsed, found) or 0)
     except arguments.WrongUsage as error:
         error.hint = error.hint or _explained(parsed)
         raise
     except Invalid as error:
         error.args = (_as_typed(str(error), parsed.method),)
         error.hint = error.hint if error.hint != Invalid.hint else _explained(parsed)
+        raise
+    except NoAnswer as error:
+        from omegad.edge.cli import starting  # noqa: PLC0415  most daemons answer
+
+        if error.hint == NoAnswer.hint:
+            error.hint = starting.what_ends_it(found.paths)
         raise
 
 

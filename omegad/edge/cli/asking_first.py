@@ -22,8 +22,13 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
+from omegad.runtime.json_types import Fields
 
 NOTHING = "nothing to mend: the log and the clock agree"
+NOT_HELD = (
+    "nothing was erased: no event and no memory holds that text; it may be spelt otherwise than it was typed"
+    " now, so look for a part of it: omegad query, or omegad log"
+)
 WORDING_COLUMNS = 100
 COPIES_SHOWN = 50
 NAMED_MAX = 10
@@ -37,20 +42,15 @@ OUTCOMES = {
 
 def erase(arguments: Namespace, instance: Instance) -> int:
     """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1
-    where the answer is no.
-
-    Raises `WrongUsage` where neither a memory nor a phrase is named, or both.
+    where the answer is no, or nothing holds the phrase. Raises `WrongUsage` as `_to_erase` does.
     """
-    if arguments.memory_id and arguments.text:
-        raise WrongUsage("the phrase is not an argument: type it, or give it on standard input")
-    if not arguments.memory_id and not arguments.text:
-        raise WrongUsage("name a memory by its id, or --text")
-    is_asked = sys.stdin and sys.stdin.isatty()
-    phrase = None
-    if arguments.text:  # which is not shown where somebody types it
-        phrase = getpass.getpass("The text to erase, which is not shown: ") if is_asked else standard_input()
-    given = parameters(arguments) | {"dry_run": True, "text": phrase}
+    given = _to_erase(arguments) | {"dry_run": True}
     would = ask(instance, arguments.method, **given)
+    if not would["copy_count"] and not would["memories"]:
+        tell(arguments, would)
+        warn(NOT_HELD)
+        _tell_left(would, "it is in")
+        return 1
     if arguments.dry_run or not arguments.yes:
         if arguments.json:
             write_json(would)
@@ -78,6 +78,21 @@ def erase(arguments: Namespace, instance: Instance) -> int:
         _tell_team(done, "is")
         _tell_left(done, "STILL IN")
     return 0
+
+
+def _to_erase(arguments: Namespace) -> Fields:
+    """Return the verb's parameters, with the phrase that is typed, or read. Raises `WrongUsage` where neither
+    a memory nor a phrase is named, or both.
+    """
+    if arguments.memory_id and arguments.text:
+        raise WrongUsage("the phrase is not an argument: type it, or give it on standard input")
+    if not arguments.memory_id and not arguments.text:
+        raise WrongUsage("name a memory by its id, or --text")
+    is_asked = sys.stdin and sys.stdin.isatty()
+    phrase = None
+    if arguments.text:  # which is not shown where somebody types it
+        phrase = getpass.getpass("The text to erase, which is not shown: ") if is_asked else standard_input()
+    return parameters(arguments) | {"text": phrase}
 
 
 def _what(answer: Answer) -> str:

@@ -242,7 +242,10 @@ def model(instance: Instance) -> Iterator[Finding]:
 
 def asked(instance: Instance, method: str, **params: object) -> Answer:
     """Ask the daemon that runs, never starting one."""
-    with Client(instance.paths.socket, timeout_s=ANSWER_S) as client:
+    with (
+        starting.told_of_silence(instance.paths),
+        Client(instance.paths.socket, timeout_s=ANSWER_S) as client,
+    ):
         return client.call(method, **params)
 
 

@@ -30,6 +30,7 @@ from omegad.edge.cli.printing import (
     write_json,
 )
 from omegad.requests.verb import WATCHING
+from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon, NoHome, OmegadError, ShuttingDown, Stale
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.versions import is_older
@@ -55,7 +56,7 @@ NAMES = {
     "session_id": "SELECT session_id AS name FROM memories",
 }
 """Where the names are that filters ask for."""
-NAMES_SQL = "SELECT DISTINCT name FROM ({}) WHERE name IS NOT NULL ORDER BY name = '{}' DESC, name"
+NAMES_SQL = "SELECT DISTINCT name FROM ({}) WHERE name IS NOT NULL ORDER BY name = {} DESC, name"
 NAMES_SHOWN = 8
 SAID = {"tags": "tag", "entity_id": "entity", "session_id": "session"}
 
@@ -73,7 +74,7 @@ def ask(instance: Instance, method: str, **params: object) -> Answer:
     chosen, writes = given(params), methods()[method].get("writes", False) and not params.get("dry_run")
     try:
         with connected(instance, makes_home=writes) as client:
-            return _patiently(client, method, chosen)
+            return _patiently(client, instance.paths, method, chosen)
     except ShuttingDown:
         pass  # it was refused, and nothing was done
     except NoHome:
@@ -82,14 +83,15 @@ def ask(instance: Instance, method: str, **params: object) -> Answer:
         if writes or not instance.may_spawn:
             raise
     with connected(instance, makes_home=writes) as client:
-        return _patiently(client, method, chosen)
+        return _patiently(client, instance.paths, method, chosen)
 
 
-def _patiently(client: Client, method: str, params: dict[str, object]) -> Answer:
+def _patiently(client: Client, paths: Paths, method: str, params: dict[str, object]) -> Answer:
     until, waiting = time.monotonic() + STALE_S, ""
     while True:
         try:
-            return client.call(method, **params)
+            with starting.told_of_silence(paths):
+                return client.call(method, **params)
         except Stale as error:
             if time.monotonic() > until:
                 raise
@@ -129,7 +131,8 @@ def connected(
     client = Client(instance.paths.socket, name=name, timeout_s=timeout_s, on_notice=on_notice)
     with ExitStack() as stack:
         try:
-            stack.enter_context(client)
+            with starting.told_of_silence(instance.paths):
+                stack.enter_context(client)
         except (NoDaemon, ShuttingDown):
             ensure(instance, makes_home=makes_home)
             stack.enter_context(client)
@@ -230,10 +233,8 @@ def _warn_of_unknown(arguments: Namespace, instance: Instance) -> None:
     for name, table in NAMES.items():
         names = getattr(arguments, name, None) or ()
         for named in [names] if isinstance(names, str) else names:
-            quoted = named.replace("'", "''")
             with suppress(OmegadError):  # which says no more than that nothing was found
-                rows = ask(instance, "audit.sql", sql=NAMES_SQL.format(table, quoted), limit=1_000)["rows"]
-                known = [str(row[0]) for row in rows]
+                known = _names(instance, table, named)
                 if named in known:
                     continue
                 meant = nearest(named, known)
@@ -242,6 +243,25 @@ def _warn_of_unknown(arguments: Namespace, instance: Instance) -> None:
                     f"there is no {SAID.get(name, name)} {named!r} here"
                     + (f"; did you mean {meant!r}?" if meant else f": there are {there}" if known else "")
                 )
+
+
+def warn_of_new_project(instance: Instance, project: str, memory_id: str) -> None:
+    """Warn of a project that has no memory but this one, where another is called almost the same."""
+    others = f"{NAMES['project']} WHERE node_id <> {_quoted(memory_id)}"
+    with suppress(OmegadError):  # it is stored whatever it is called
+        known = _names(instance, others, project)
+        if project not in known and (meant := nearest(project, known)):
+            warn(f"a new project {project!r}; did you mean {meant!r}?")
+
+
+def _names(instance: Instance, table: str, named: str) -> list[str]:
+    """Return the names that a table has: *named* before all others, since there may be very many."""
+    sql = NAMES_SQL.format(table, _quoted(named))
+    return [str(row[0]) for row in ask(instance, "audit.sql", sql=sql, limit=1_000)["rows"]]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def answered(show: Callable[[Answer, Namespace], None]) -> Callable[[Namespace, Instance], None]:

@@ -35,12 +35,12 @@ SPAN_S_MAX = 3_660 * 86_400
 PART_SHOWN_BYTES = 64 * 1024
 MORE_THAN_ONE = 1.5  # what is rounded to two
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
+INSTALLING = "  omegad model install        search by meaning too, not by words alone\n"
 BEGINNING = """
 To begin with:
   omegad store "We deploy with blue-green since May" --type decision
   omegad query "how do we deploy?"
-  omegad model install        search by meaning too, not by words alone
-  omegad status --watch       see what it does
+{}  omegad status --watch       see what it does
   omegad doctor               try every part
   omegad --help               all verbs"""
 
@@ -81,8 +81,10 @@ def start(arguments: Namespace, instance: Instance) -> None:
 
 
 def stop(arguments: Namespace, instance: Instance) -> None:
-    """Stop the daemon if it runs."""
+    """Stop the daemon if it runs. Raises `NoHome` where the home that was named is not there."""
     pid = starting.stop(instance.paths)
+    if pid is None and instance.is_named:  # a name may be mistyped
+        starting.require_home(instance.paths)
     tell(
         arguments,
         {"pid": pid, "stopped": pid is not None},
@@ -229,7 +231,11 @@ def _views(answer: Answer) -> list[tuple[str, ...]]:
 
 def begin(arguments: Namespace, instance: Instance) -> None:
     """Say what to do first, and whether a daemon runs; start none."""
-    pid = starting.answering(instance.paths)
+    from omegad.embedding import catalogue  # noqa: PLC0415  no other verb of these needs it
+
+    pid, models = starting.answering(instance.paths), instance.paths.models
+    is_whole = all(catalogue.installed(models, model.name) for model in catalogue.USUAL)
+    beginning = BEGINNING.format("" if is_whole else INSTALLING)
     home, runs = str(instance.paths.home), f"The daemon runs: process {pid}."
     if pid is None:
         starts = "the first verb that needs it starts it"
@@ -238,7 +244,7 @@ def begin(arguments: Namespace, instance: Instance) -> None:
     tell(
         arguments,
         {"version": __version__, "pid": pid, "home": home, "socket": str(instance.paths.socket)},
-        f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(home)}\n{BEGINNING}",
+        f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(home)}\n{beginning}",
     )
 
 

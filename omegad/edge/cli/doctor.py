@@ -19,7 +19,7 @@ from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance, at
 from omegad.edge.cli.printing import painted, safe, write_json
 from omegad.edge.setup.commands import installed
-from omegad.runtime.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import NoAnswer, NoDaemon, OmegadError
 
 COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red"}
 PART_COLUMNS = 10
@@ -91,6 +91,8 @@ def _findings(instance: Instance, *, is_full: bool, is_reached: bool) -> Iterato
         found: list[Finding] = []
         try:
             found.extend(check() if needed not in failed else ())
+        except NoAnswer as error:
+            found.append(Finding(part, "FAIL", str(error), starting.what_ends_it(instance.paths)))
         except OmegadError as error:
             found.append(Finding(part, "FAIL", str(error), error.hint))
         except OSError as error:

@@ -48,7 +48,7 @@ from omegad.edge.transfer.references import references, renamed, steps
 from omegad.memory.types import BUILT_IN
 from omegad.runtime import config, digests
 from omegad.runtime.digests import DigestKey
-from omegad.runtime.errors import OmegadError
+from omegad.runtime.errors import NoAnswer, NoDaemon, OmegadError, ShuttingDown
 from omegad.runtime.json_types import Fields
 from omegad.runtime.times import EPOCH, MICROSECOND
 from omegad.text.redaction import redact
@@ -108,13 +108,15 @@ def run(arguments: Namespace, instance: Instance) -> int:
         try:
             with counted("importing") as progress:
                 asyncio.run(taken.take_in(instance, steps, progress))
-        except OmegadError:
+            report["memories_after"] = _count(instance)
+        except OmegadError as error:
+            if isinstance(error, (NoAnswer, NoDaemon, ShuttingDown)):
+                error.hint = "run it again: it goes on where it stopped"
             warn(
                 f"{sum(taken.outcomes.values())} of {count} memories were imported before this: run it again"
                 " to go on"
             )
             raise
-        report["memories_after"] = _count(instance)
     report |= {
         "to_store": count,
         **taken.outcomes,

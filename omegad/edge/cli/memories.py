@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import msgspec
 
-from omegad.edge.cli.connection import Answer, answered, asked
+from omegad.edge.cli.connection import Answer, answered, asked, warn_of_new_project
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     cut,
@@ -61,6 +61,8 @@ def store(arguments: Namespace, instance: Instance) -> None:
             ),
         )
         print("\n".join(lines))
+        if arguments.project and answer["outcome"] == "stored":
+            warn_of_new_project(instance, arguments.project, answer["memory_id"])
     for what, key in (
         ("NOT KEPT, since an older memory says it already", "ignored"),
         ("NO MEMORY has these ids, which were to be evidence", "unfound"),

@@ -52,7 +52,7 @@ def say(arguments: Namespace, instance: Instance) -> int:
                 for name, value in answer.items()
             ]
         )
-    if shown:
+    if shown and "stale_by" in answer:
         warn_if_stale(answer)
     return int(answer.get("outcome") == "failed")
 

@@ -9,7 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import indent
 from typing import IO
@@ -17,17 +20,26 @@ from typing import IO
 from omegad.client.blocking import Client
 from omegad.edge.cli.arguments import nearest
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import safe
+from omegad.edge.cli.printing import is_terminal, safe, warn
 from omegad.rpc import endpoint
 from omegad.runtime import derived
 from omegad.runtime.config import Paths
-from omegad.runtime.errors import NoDaemon, NoHome, OmegadError, ShuttingDown, StorageFull, Unavailable
+from omegad.runtime.errors import (
+    NoAnswer,
+    NoDaemon,
+    NoHome,
+    OmegadError,
+    ShuttingDown,
+    StorageFull,
+    Unavailable,
+)
 from omegad.runtime.json_types import Fields
 
 START_S = 60.0
 STOP_S = 60.0
 PING_S = 10.0
 POLL_S = 0.02
+SILENCE_S = 3.0  # until who looks is told what is waited for
 EXIT_S = 5.0  # from letting go of the home to being gone
 REASON_BYTES = 4_096
 REASON_LINES = 8
@@ -44,10 +56,28 @@ def answering(paths: Paths) -> int | None:
     return int(answer["pid"]) if answer else None
 
 
+@contextmanager
+def told_of_silence(paths: Paths) -> Iterator[None]:
+    """Tell who looks at a terminal which process has not answered, where the block takes some seconds."""
+
+    def tell() -> None:
+        holder = endpoint.holder(paths.lock)
+        warn(f"omegad{f' (process {holder})' if holder else ''} has not answered yet; it is waited for")
+
+    timer = threading.Timer(SILENCE_S, tell)
+    timer.daemon = True
+    if is_terminal(sys.stderr):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def ping(paths: Paths) -> Fields | None:
     """Return what the daemon says that answers, its process id and version; None where none does."""
     try:
-        with Client(paths.socket, timeout_s=PING_S) as client:
+        with told_of_silence(paths), Client(paths.socket, timeout_s=PING_S) as client:
             return dict(client.call("system.ping"))
     except (NoDaemon, ShuttingDown):
         return None
@@ -175,10 +205,13 @@ def stop(paths: Paths) -> int | None:
     deadline = time.monotonic() + STOP_S
     while True:
         try:
-            with Client(paths.socket, timeout_s=PING_S) as client:
+            with told_of_silence(paths), Client(paths.socket, timeout_s=PING_S) as client:
                 pid = int(client.call("system.ping")["pid"])
                 client.call("system.shutdown")
             break
+        except NoAnswer as error:
+            error.hint = _ends(endpoint.holder(paths.lock) or 0)
+            raise
         except (NoDaemon, ShuttingDown):
             ending = endpoint.holder(paths.lock)
         if ending is None:
@@ -198,9 +231,17 @@ def stop(paths: Paths) -> int | None:
     return pid
 
 
+def what_ends_it(paths: Paths) -> str:
+    """Return what to do about a daemon that does not answer."""
+    return (
+        "it may still be done: see whether it is before you ask again; `omegad stop` ends a daemon that is"
+        f" busy, and where that gets no answer either, {_ends(endpoint.holder(paths.lock) or 0)}"
+    )
+
+
 def _ends(pid: int) -> str:
     return (
-        f"`kill {pid}` ends it; nothing that was stored is lost"
+        f"`kill {pid}` ends it, or else `kill -9 {pid}`; nothing that was stored is lost"
         if pid
         else "`fuser omegad.lock` in the home names it"
     )

@@ -16,7 +16,7 @@ from omegad.memory.state import known
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import ViewAnswer
-from omegad.requests.verb import AgentTool, Option, Verb
+from omegad.requests.verb import AgentTool, Option, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -244,6 +244,20 @@ METHODS = (
         read=stale,
         turn=Turn.LONG,
         tool=AgentTool("omega_reflect stale", by="upkeep.stale"),
+        verb=Verb(
+            table=Table(
+                "memories",
+                (
+                    ("ID", "{memory_id}"),
+                    ("WHY", "{why}"),
+                    ("TYPE", "{event_type}"),
+                    ("STORED", "{created_at:moment}"),
+                    ("PROJECT", "{project}"),
+                    ("CONTENT", "{content}"),
+                ),
+                none="nothing should be looked at again",
+            ),
+        ),
     ),
     QueryMethod(
         params=JunkMemories,

@@ -16,6 +16,6 @@ def test_junk_is_listed_then_dropped_and_sql_shows_what_became_of_it(served: Com
     shown = served("sql", f"SELECT status, source FROM memories WHERE node_id = '{junk}'").stdout
     assert shown.splitlines()[1].split() == ["deleted", "auto_capture"]
     refused = served("sql", "DROP TABLE memories", status=2)
-    assert "not authorized (MEMORY)" in refused.stderr
+    assert "not authorized\n" in refused.stderr
     assert "audit_log" in refused.stderr
     assert served("skill", "improve", "gone", "retry", status=1).stdout.startswith("✗ ")

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,29 @@ def test_a_process_that_got_the_number_of_a_daemon_is_left_alone(omegad: Command
     omegad.paths.lock.write_text(f"{os.getpid()}\n")
     assert "no omegad was running" in omegad("stop").stdout
     omegad("start")
+
+
+def test_a_stop_of_a_home_that_is_not_there_says_so(omegad: Command) -> None:
+    assert "there is no home at" in omegad("stop", "--home", str(omegad.home), status=3).stderr
+    assert not omegad.home.exists()
+
+
+def test_a_daemon_that_hangs_is_named_with_what_ends_it(
+    omegad: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = omegad.json("start")["pid"]
+    monkeypatch.setattr(starting, "PING_S", 0.5)
+    monkeypatch.setattr(starting, "SILENCE_S", 0.0)
+    monkeypatch.setattr(starting, "is_terminal", lambda _: True)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for verb in ("start", "stop"):
+            told = omegad(verb, status=3).stderr
+            assert f"(process {pid}) has not answered yet" in told
+            assert f"`kill {pid}` ends it" in told
+            assert ("`omegad stop`" in told) == (verb == "start")
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_a_home_that_hangs_is_told_with_who_holds_it(

@@ -143,13 +143,37 @@ def test_a_person_of_whom_nobody_has_heard_is_refused(served: Command) -> None:
         assert "shares with no team" in refused
 
 
+def test_a_project_that_is_new_and_called_almost_as_another_is_noted(served: Command) -> None:
+    served("store", "the ferry leaves at nine", "--project", "fjordpass")
+    mistyped = ("store", "the quay is closed on Sundays", "--project", "fjordpas")
+    assert "a new project 'fjordpas'; did you mean 'fjordpass'?" in served(*mistyped).stderr
+    again = served("store", "tickets are sold on board alone", "--project", "fjordpas")
+    assert "new project" not in again.stderr
+
+
+def test_a_phrase_that_nothing_holds_is_not_said_to_be_erased(served: Command) -> None:
+    served("store", "the harbour's lamp is called Ingeborg-77")
+    for how in ("--yes", "--dry-run"):
+        told = served("memory", "erase", "--text", how, stdin=b"Ingeborg-78", status=1)
+        assert "no event and no memory holds that text" in told.stderr
+        assert told.stdout == ""
+    assert served.json("query", "harbour's lamp")["results"]
+
+
+def test_lists_are_shown_to_people_as_tables(served: Command) -> None:
+    assert (
+        served("memory", "stale", "--project", "none-of-it").stdout == "nothing should be looked at again\n"
+    )
+    assert served("tools", "list").stdout.startswith("TOOL ")
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
         (("store", ""), "content must not be empty"),
         (
             ("query", "x", "--limit", "0"),
-            "--limit must be at least 1 (MEMORY)\n  hint: `omegad query --help`",
+            "--limit must be at least 1\n  hint: `omegad query --help`",
         ),
         (("query", "x", "--limit", "101"), "limit must be at most 100"),
         (("store", "x", "--project", "p" * 300), "project must have at most 256 characters"),

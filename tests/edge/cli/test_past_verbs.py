@@ -22,4 +22,8 @@ def test_verbs_answer_as_of_a_moment_and_diff_shows_what_changed(served: Command
     assert "edited, rated" in row
     assert "alpha runs on green" in row
     assert served.json("diff", "--from", "0", "--to", "0")["changes"] == []
+    assert "--to: position 999999 is" in served("diff", "--from", "1", "--to", "999999", status=2).stderr
+    for no_time in ("2026-01-31T14:07", "14:07"):
+        refused = served("diff", "--from", no_time, status=2).stderr
+        assert f"--from is not a time: '{no_time}'" in refused
     assert "before" in served("diff", "--from", "2", "--to", "1", status=2).stderr

@@ -13,6 +13,7 @@ from typing import Self
 
 import pytest
 
+from omegad.embedding import catalogue
 from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 
 COLUMNS = 100
@@ -186,3 +187,9 @@ def test_who_asks_for_nothing_is_told_how_to_begin(omegad: Command) -> None:
     assert not omegad.home.exists()
     pid = omegad.json("start")["pid"]
     assert f"The daemon runs: process {pid}." in omegad().stdout
+    assert (
+        "model install"
+        in omegad(XDG_CACHE_HOME=str(omegad.home), OMEGAD_SOCKET=str(omegad.paths.socket)).stdout
+    )
+    has_all = all(catalogue.installed(omegad.paths.models, model.name) for model in catalogue.USUAL)
+    assert ("model install" in omegad().stdout) != has_all

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from omegad.client import Client
+from omegad.edge.cli import importing, starting
 from omegad.edge.transfer import log_file, sources
 from omegad.edge.transfer.found import Found, request
 from omegad.runtime.errors import LogBroken
@@ -215,6 +216,18 @@ def test_memories_of_others_are_imported_once_however_often_it_is_asked(
     found = omegad.json("query", "port of service 17")["results"][0]
     assert (found["content"], found["created_at"][:10]) == ("The port of service 17 is 5017", "2026-01-02")
     assert "of no known format" in omegad("import", str(omegad.home / "omegad.log"), status=2).stderr
+
+
+def test_an_import_whose_daemon_is_stopped_says_to_run_it_again(
+    omegad: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "CLAUDE.md"
+    file.write_text("# Rules\n\n- Deploys are blue-green.\n- Tests come first.\n", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(importing, "_count", lambda _: starting.stop(omegad.paths))
+        told = omegad("import", str(file), status=3).stderr
+    assert "run it again: it goes on where it stopped" in told
+    omegad("import", str(file))
 
 
 def test_an_import_leaves_no_digest_that_a_guess_of_its_text_can_be_held_against(
