@@ -167,6 +167,8 @@ def _without_told(text: str, folded: str, words: list[str], found: list[str]) ->
     """Return *text* without what only texts have, and names have not: what is told, and what looks random."""
     if spoken.may_tell(folded) and (spans := spoken.passwords(text, _folded(text))):
         text = _without(text, spans, "assigned_secret", found)
+    if ("passwords" in folded or " pin" in folded) and (spans := spoken.listed(text, _folded(text))):
+        text = _without(text, spans, "assigned_secret", found)
     if spans := cards.numbers(text):
         text = _without(text, spans, "payment_card", found)
     if entropy.may_be_random(words):
@@ -244,6 +246,7 @@ def _has_needle(folded: str, *, is_long: bool = True) -> bool:
         or "confi" in folded
         or "vault " in folded
         or "cred" in folded
+        or "login is " in folded
         or "securestring" in folded
         or "sqlplus" in folded
         or "variable " in folded

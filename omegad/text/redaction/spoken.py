@@ -90,6 +90,7 @@ WITH_PASS = re.compile(
 )
 WORD = re.compile(r"pass(?:wor[dt]|wd|phrase|code)[\"'`*_]{0,3}(?![\w-])")
 _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
+_HUMPED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z]+[0-9]{2,}[!?]?")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
@@ -164,7 +165,7 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     is_led = match["sign"] is not None or match["said"] is not None
     is_near = is_led and not is_broken and not match["of"]
     if (
-        (not is_led and (is_broken or (match.re is WITH_PASS and not _MIXED.match(value))))
+        (not is_led and (is_broken or (match.re is WITH_PASS and not _is_alone(value))))
         or (is_broken and (match["of"] or not _ENDED.match(after)))
         or (before.isalnum() and match.re is NAMED and stem.isascii() and len(stem) < _SHORT)
         or before == "1"  # 1Password
@@ -183,6 +184,11 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     else:
         is_secret = stem not in WORDS.pins and _is_password(match, value, after, is_near=is_near)
     return (first, last) if is_secret else None
+
+
+def _is_alone(value: str) -> bool:
+    """Say whether a password that nothing leads to is told from the words of a sentence."""
+    return _MIXED.match(value) is not None or _HUMPED.fullmatch(value) is not None
 
 
 def _closed(value: str) -> str:
@@ -226,7 +232,7 @@ def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool)
 # Up to a password's word, as "use X as the …" has them.
 _AS = re.compile(
     r"(?:\A|[\s(])(?P<quote>[\"'`]?)(?P<value>[^\s\"'`]{6,64})(?P=quote)"
-    r" as (?:[a-z][a-z'\u2019]{0,15} ){0,4}\Z",
+    r" (?:as|for) (?:[a-z][a-z'\u2019]{0,15} ){0,4}\Z",
     re.IGNORECASE,
 )
 
@@ -235,7 +241,53 @@ def handed(text: str, match: re.Match[str]) -> Span | None:
     """Return where the value is that is to be used as a password, whose word is a match of `WORD`."""
     first, last = max(0, match.start() - AS_CHARACTERS), match.end()
     before = text[first : match.start()]
-    found = _AS.search(before) if " as " in before else None
+    found = _AS.search(before) if " as " in before or " for " in before else None
     if found is None or not assignments.may_be_used(found["value"], text[last : last + AFTER_CHARACTERS]):
         return None
     return first + found.start("value"), first + found.end("value")
+
+
+_WAS = r"(?:was|is|has been|got) (?:changed|reset|rotated|set|updated)"
+_ONE, _OTHER = (rf"[\"'`]?(?P<{name}>[^\s\"'`,;]{{3,64}})[\"'`]?" for name in ("value", "other"))
+# From one to another: each of both.
+CHANGED = tuple(
+    re.compile(rf"pass(?:word|wd|phrase|code) (?P<from>from )?{old}(?(from)| {_WAS}) to {new}")
+    for old, new in ((_OTHER, _ONE), (_ONE, _OTHER))
+)
+
+
+def changed(text: str, match: re.Match[str]) -> Span | None:
+    """Return where the value is that a match of `CHANGED` tells: one that can be nothing but a password, or
+    any with a digit beside such a one.
+    """
+    value = text[slice(*match.span("value"))].rstrip(".)!?")
+    is_secret = (
+        values.has_digit_and_letter(value) is not None
+        and not (values.is_word(value) or values.is_prose(value))
+        if match["other"].startswith("[redacted:")
+        else values.is_mixed(value)
+    )
+    first = match.start("value")
+    return (first, first + len(value)) if is_secret and len(value) >= TOLD_MIN else None
+
+
+_LIST = re.compile(r"passwords?\W{0,3}[:=] {0,2}(?=[\w.@-]{1,40} ?[=:])")
+_PAIR = re.compile(r"[\w.@-]{1,40}(?: ?= ?|: ?)[\"'`]?(?P<value>[^\s,;\"'`<>]{3,64})[\"'`]?(?:[,;]? (?:and )?)?")
+_AS_PIN = re.compile(
+    r"\b(?:use|try|enter|type) [\"'`]?(?P<value>[0-9]{4,8})[\"'`]? (?:as|for) (?:[a-z']{1,12} ){0,4}pin\b"
+)
+
+
+def listed(text: str, folded: str) -> list[Span]:
+    """Return where the passwords stand that a list tells, "Passwords: anna=…, bob=…", and the digits that are
+    to be used as a PIN.
+    """
+    spans = [match.span("value") for match in _AS_PIN.finditer(folded)] if " pin" in folded else []
+    for match in _LIST.finditer(folded) if "passwords" in folded else ():
+        at = match.end()
+        while pair := _PAIR.match(text, at):
+            at = pair.end()
+            value = pair["value"].rstrip(".)")
+            if len(value) >= TOLD_MIN and values.is_mixed(value):
+                spans.append((pair.start("value"), pair.start("value") + len(value)))
+    return sorted(spans)
