@@ -18,7 +18,9 @@ WORD_MIN = 5  # of letters alone, beside a user
 WEAK_MIN = 6  # beside a person's or host's name, under a word that says other things as well
 PIN_DIGITS = (4, 8)
 
-NEEDLES = ("pass", "pw", "secret", "token", "key", "cred")
+NEEDLES = ("pass", "pw")
+# These only in tables with lines of hyphens, or where a text begins.
+_WEAK_NEEDLES = ("secret", "token", "key", "cred", "pin")
 _PASSWORD = "|".join(
     [
         "passw?or[dt]",
@@ -38,8 +40,9 @@ _IS_WEAK = re.compile(
 )
 _IS_NAME = re.compile(rf"{_OF}(?:host(?:name)?|server|machine|name|person|who)")
 HEADS = re.compile(
-    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)?|pwd?|secret|token|(?:(?<=api)|(?<=api[ _-]))key|cred(?:ential)?s?)"
-    r"(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
+    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)?|pwd?|secret|token"
+    r"|(?:(?<=api)|(?<=api[ _-]))key|cred(?:ential)?s?"
+    r"|(?<![^\W_])pin)(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
 )
 # Behind words of other languages; commas and line ends, which are everywhere, only where a text begins.
 _FOREIGN = tuple(
@@ -95,7 +98,8 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
     """
     spans: list[Span] = []
     done = 0
-    for at in _places(folded, needles):
+    has_lines = "\n" in folded or "\\n" in folded
+    for at in _places(folded, needles) if has_lines else ():
         if at < done:
             continue
         start, end, below = _line(folded, at)
@@ -111,11 +115,16 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
 
 def _places(folded: str, needles: Container[str]) -> list[int]:
     """Return places in lines that may be heads, in order."""
+    is_ruled = "|" in folded and ("---" in folded or "|--" in folded)
     found = [
         at
-        for needle in NEEDLES
-        if needle in needles
-        for at in _positions(folded, needle)
+        for part, names in (
+            (folded, NEEDLES),
+            (folded if is_ruled else folded[:BEGINNING], _WEAK_NEEDLES),
+        )
+        for needle in names
+        if needle == "pin" or needle in needles
+        for at in _positions(part, needle)
         if HEADS.match(folded, at)
     ]
     for sign, pattern, at_most in _FOREIGN:
@@ -171,7 +180,11 @@ def _names(cells: list[str], place: int, separator: str) -> list[str]:
         return []
     names = cells[first + 1 : last]
     # What a line of JSON, or a search's answer, has before its first name.
-    if first >= 0 and (found := _NAME_LAST.search(cells[first])) and separator != "|":
+    if (
+        first >= 0
+        and (separator != "|" or '"' in cells[first])
+        and (found := _NAME_LAST.search(cells[first]))
+    ):
         names = [found[0], *names]
     return [name.strip(_AROUND_BAR) for name in names]
 

@@ -9,16 +9,16 @@ from itertools import pairwise
 from omegad.text.redaction import values
 
 VALUE_MIN = 4
-
 PATCH_CHARACTERS = 2_000
 
-# A document begins at the first of its two names, in whatever order they stand; those of its owners and of who
-# changed it begin none.
+# A document begins at the first of its two names, whatever their order; those of owners, and of who changed
+# it, begin none.
 _BEGINS = re.compile(
-    r"\n---|\"(?:ownerreferences|managedfields)\":\[[^\[\]]{0,4000}|(?<![\w-])(?P<name>apiversion|kind)\\?\"?:"
+    r"\n---|\"(?:ownerreferences|managedfields)\":\[[^\[\]]{0,4000}"
+    r"|(?<![\w-])(?P<name>apiversion|kind)\\?\"?:"
 )
-_KIND = re.compile(r"(?<![\w-])kind\\?\"?: {0,2}\\?\"?secret(?:list)?(?![\w-])")
-_PATCH = re.compile(r"(?:kubectl|oc)[^\n]{0,80} patch secrets?[ /]")
+_KIND = re.compile(r"kind(?<![\w-]kind)\\?\"?: {0,2}\\?\"?secret(?:list)?(?![\w-])")
+_PATCH = re.compile(r" patch secrets?[ /]")
 _YAML = re.compile(r"^(?P<margin>[ \t]{0,40})(?:string)?data:[ \t]{0,8}\r?\n", re.MULTILINE)
 _LINE = re.compile(
     r"(?P<margin>[ \t]{0,40})(?:(?P<key>[\w.-]{1,100}):[ \t]{1,8}(?:[\"']?"
@@ -34,7 +34,7 @@ _MEMBERS = tuple(
         rf"\s{{0,80}},?\s{{0,80}}{quote}(?P<key>[\w.-]{{1,100}}){quote}:\s{{0,40}}"
         rf"{quote}(?P<value>(?:[^\"\\]|\\{escaped}){{0,20000}}){quote}"
     )
-    for quote, escaped in (('"', "."), (r'\\"', r'[^\"]'))
+    for quote, escaped in (('"', "."), (r'\\"', r"[^\"]"))
 )
 _IS_PUBLIC = re.compile(
     r"(?:.*[_.-])?(?:user(?:_?name)?|login|host(?:name)?|port|e?mail|name|namespace|region|bucket|endpoint"
@@ -47,9 +47,7 @@ Span = tuple[int, int]
 
 def kept(text: str, folded: str) -> list[Span]:
     """Return where values stand that a Secret keeps; *folded* is *text* in lower case."""
-    if "secret" not in folded or not (
-        ("kind" in folded and _KIND.search(folded)) or ("patch" in folded and _PATCH.search(folded))
-    ):
+    if not (("kind" in folded and _KIND.search(folded)) or ("patch" in folded and _PATCH.search(folded))):
         return []
     spans: list[Span] = []
     found = {entry for part in _documents(folded) for entry in _entries(text, folded, *part)}

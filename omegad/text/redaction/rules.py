@@ -277,7 +277,6 @@ RULES = (
         rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}",
         _is_given,
     ),
-    *(Rule("assigned_secret", ("pass",), pattern, spoken.changed) for pattern in spoken.CHANGED),
     Rule(
         "assigned_secret",
         ("pass", "pw", "secret", "token", "key"),

@@ -248,46 +248,48 @@ def handed(text: str, match: re.Match[str]) -> Span | None:
 
 
 _WAS = r"(?:was|is|has been|got) (?:changed|reset|rotated|set|updated)"
-_ONE, _OTHER = (rf"[\"'`]?(?P<{name}>[^\s\"'`,;]{{3,64}})[\"'`]?" for name in ("value", "other"))
-# From one to another: each of both.
-CHANGED = tuple(
-    re.compile(rf"pass(?:word|wd|phrase|code) (?P<from>from )?{old}(?(from)| {_WAS}) to {new}")
-    for old, new in ((_OTHER, _ONE), (_ONE, _OTHER))
+_ONE, _OTHER = (rf"[\"'`]?(?P<{name}>[^\s\"'`,;]{{2,63}}[^\s\"'`,;.)!?])[\"'`]?" for name in ("one", "other"))
+_CHANGED = re.compile(rf"password (?P<from>from )?{_ONE}(?(from)| {_WAS}) to {_OTHER}")
+_LIST = re.compile(r"passwords\W{0,3}[:=] {0,2}(?=[\w.@-]{1,40} ?[=:])")
+_PAIR = re.compile(
+    r"[\w.@-]{1,40}(?: ?= ?|: ?)[\"'`]?(?P<value>[^\s,;\"'`<>]{2,63}[^\s,;\"'`<>.)])[\"'`]?"
+    r"(?:[,;]? (?:and )?)?"
 )
-
-
-def changed(text: str, match: re.Match[str]) -> Span | None:
-    """Return where the value is that a match of `CHANGED` tells: one that can be nothing but a password, or
-    any with a digit beside such a one.
-    """
-    value = text[slice(*match.span("value"))].rstrip(".)!?")
-    is_secret = (
-        values.has_digit_and_letter(value) is not None
-        and not (values.is_word(value) or values.is_prose(value))
-        if match["other"].startswith("[redacted:")
-        else values.is_mixed(value)
-    )
-    first = match.start("value")
-    return (first, first + len(value)) if is_secret and len(value) >= TOLD_MIN else None
-
-
-_LIST = re.compile(r"passwords?\W{0,3}[:=] {0,2}(?=[\w.@-]{1,40} ?[=:])")
-_PAIR = re.compile(r"[\w.@-]{1,40}(?: ?= ?|: ?)[\"'`]?(?P<value>[^\s,;\"'`<>]{3,64})[\"'`]?(?:[,;]? (?:and )?)?")
+_PIN = re.compile(r"pin(?<= pin)(?![\w-])")
 _AS_PIN = re.compile(
-    r"\b(?:use|try|enter|type) [\"'`]?(?P<value>[0-9]{4,8})[\"'`]? (?:as|for) (?:[a-z']{1,12} ){0,4}pin\b"
+    r"\b(?:use|try|enter|type) [\"'`]?(?P<value>[0-9]{4,8})[\"'`]? (?:as|for) (?:[a-z']{1,12} ){0,4}\Z"
 )
 
 
-def listed(text: str, folded: str) -> list[Span]:
-    """Return where the passwords stand that a list tells, "Passwords: anna=…, bob=…", and the digits that are
-    to be used as a PIN.
+def told_together(text: str, folded: str) -> list[Span]:
+    """Return where the passwords stand that a sentence tells several of, "Passwords: anna=…, bob=…" and
+    "changed the password from … to …", and the digits that are to be used as a PIN.
     """
-    spans = [match.span("value") for match in _AS_PIN.finditer(folded)] if " pin" in folded else []
+    spans = [
+        found.span("value")
+        for match in (_PIN.finditer(folded) if " pin" in folded else ())
+        if (found := _AS_PIN.search(folded, max(0, match.start() - AS_CHARACTERS), match.start()))
+    ]
     for match in _LIST.finditer(folded) if "passwords" in folded else ():
         at = match.end()
         while pair := _PAIR.match(text, at):
             at = pair.end()
-            value = pair["value"].rstrip(".)")
-            if len(value) >= TOLD_MIN and values.is_mixed(value):
-                spans.append((pair.start("value"), pair.start("value") + len(value)))
+            spans += _mixed(text, [pair.span("value")])
+    for match in _CHANGED.finditer(folded) if "password " in folded else ():
+        both = [match.span("one"), match.span("other")]
+        if _mixed(text, both) or "[redacted:" in match[0]:
+            spans += [span for span in both if _may_be_chosen(text[slice(*span)])]
     return sorted(spans)
+
+
+def _mixed(text: str, spans: list[Span]) -> list[Span]:
+    return [span for span in spans if span[1] - span[0] >= TOLD_MIN and values.is_mixed(text[slice(*span)])]
+
+
+def _may_be_chosen(value: str) -> bool:
+    """Say whether a value is a password where the one beside it is."""
+    return (
+        len(value) >= TOLD_MIN
+        and values.has_digit_and_letter(value) is not None
+        and not (values.is_word(value) or values.is_prose(value) or values.is_stand_in(value))
+    )

@@ -135,6 +135,7 @@ def is_mixed(value: str) -> bool:
     """
     return (
         _MIXED.match(value) is not None
+        and " " not in value
         and not _NUMBERED.fullmatch(value)
         and not (
             has_word(value) or is_stand_in(value) or is_word(value) or is_prose(value) or is_code(value, "")
