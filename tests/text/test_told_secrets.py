@@ -55,6 +55,9 @@ use the password ⟨hunter2x⟩¦use password ⟨hunter2x⟩ to log in¦with `�
 the admin password should be ⟨hunter2x⟩¦my password's ⟨hunter2x⟩¦set the password to ⟨hunter2x⟩
 user: admin~pass: ⟨Winter2024!⟩¦Credentials: admin / ⟨winter2024⟩¦creds: bob:⟨hunter2x⟩
 login: `bob@example.com` / `⟨hunter2x⟩`¦The credentials are bob:⟨hunter2x⟩
+its password ⟨StintRowan86⟩¦with user greta and password ⟨walrusFrost59⟩¦root password ⟨walrusFrost60⟩ no longer works
+use ⟨StintRowan86⟩ for the password¦use ⟨correct-horse-battery-staple7⟩ as the password¦use ⟨4821⟩ for the safe's PIN
+The stage login is admin / ⟨StintRowan86⟩¦pass: ⟨StintRowan86⟩¦pass=⟨Stint!Rowan⟩¦PASS=⟨walrus8672⟩
 password for the db: ⟨Xk29!abz⟩¦password → ⟨hunter2x⟩¦password: &quot;⟨hunter2x⟩&quot;
 """
 CARDS = """
@@ -80,6 +83,9 @@ with password field2 in the form¦use the password from-vault-2¦the password is
 use user.name1 as the password¦credentials: s3://bucket/x1¦login: github.com/user1¦creds: host:8080
 default password callback1 is set¦the password is one-of-the-best-kept1
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
+--- PASS: TestParseLines100KB¦pass: /neo4j|redis/i.test(x)¦PASS: check12b¦pass=test_pass2¦pass=pass1¦compass: Xk29abz
+the password from v1 to v2¦Passwords: min=8, max=64¦passwords: hash=sha256¦use 4821 as the port
+the password sha256Sum is logged¦the password fieldName1 is read¦its password MD5 or SHA512 hash
 4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"
 0.4111111111111111¦a4111111111111111¦#4111111111111111¦/4111111111111111¦4111 1111 1111 1111 1111¦+4111111111111111
 Q 4111 1111 1111 1111¦12 4111 1111 1111 1111 5¦"x": 4447.066710062815¦2592000000000000¦+49 30 4111 1111
@@ -126,6 +132,20 @@ def test_what_no_reader_sees_hides_no_secret(text: str) -> None:
     for plain in ("👩\u200d💻 wrote a test", "نمی\u200cخواهم"):
         assert redact(plain) == (plain, ())
         assert redact(f"{plain}, {text}")[0].startswith(plain)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password ⟨hunter2⟩ was changed to ⟨JackdawPine02⟩",
+        "We changed the password from `⟨hunter2⟩` to `⟨JackdawPine02⟩`.",
+        "Passwords: anna=⟨StintRowan86⟩, bob=⟨JackdawPine02⟩.",
+        "passwords: anna: ⟨StintRowan86⟩ and bob: ⟨JackdawPine02⟩",
+        "use ⟨4821⟩ as the PIN and ⟨StintRowan86⟩ as the password",
+    ],
+)
+def test_of_several_in_a_sentence_each_is_taken_out(text: str) -> None:
+    assert redact(re.sub("[⟨⟩]", "", text))[0] == re.sub("⟨.*?⟩", "[REDACTED:assigned_secret]", text)
 
 
 def test_a_name_of_digits_stays() -> None:

@@ -38,6 +38,8 @@ def say(arguments: Namespace, instance: Instance) -> int:
         write_json(answer)
     elif arguments.says:
         print(safe(_CELLS.vformat(arguments.says, (), vars(arguments) | answer)).rstrip("\n"))
+        if answer.get("redacted"):
+            warn(f"REDACTED before it was stored: {', '.join(answer['redacted'])}")
     elif shown:
         write_table(*rows_of(shown, answer), none=shown.none)
         if "next_cursor" in answer:

@@ -153,7 +153,16 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
         return False
     if (
         given.value.startswith("-")
-        or (given.name.lower() == "pass" and not (sign == ":" and _USER_BEFORE.search(given.before)))
+        or (
+            given.name.lower() == "pass"
+            and not (sign == ":" and _USER_BEFORE.search(given.before))
+            and not (
+                (sign == "=" or (sign == ":" and given.name == given.name.lower()))  # PASS: is a test's name
+                and len(given.value) >= TOLD_MIN
+                and "/" not in given.value
+                and values.is_mixed(given.value)
+            )
+        )
         or values.is_code(given.value, given.after)
     ):
         return False  # the second is what tests do

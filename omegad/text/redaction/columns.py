@@ -15,7 +15,12 @@ CELLS_MAX = 100
 PASSWORD_MIN = 4
 WORD_MIN = 5  # of letters alone, beside a user
 
+WEAK_MIN = 6  # beside a person's or host's name, under a word that says other things as well
+PIN_DIGITS = (4, 8)
+
 NEEDLES = ("pass", "pw")
+# These only in tables with lines of hyphens, or where a text begins.
+_WEAK_NEEDLES = ("secret", "token", "key", "cred", "pin")
 _PASSWORD = "|".join(
     [
         "passw?or[dt]",
@@ -29,9 +34,15 @@ _IS_USER = re.compile(
     r"user|login|mail|account|usu[aá]rio|utili[sz]a|identifi|benutzer|użytkownik|gebruiker|anv[aä]ndar"
     r"|bruger|bruker|k[aä]ytt[aä]j|utente|konto|用户|账号|帳號|ユーザ|пользоват|логин|사용자|아이디"
 )
+# What says other things as well, and a password only beside a name.
+_IS_WEAK = re.compile(
+    rf"{_OF}(?:pass|pw|pin|secret|token|api[ _-]?key|cred(?:ential)?s?)(?: ?\([^()]{{1,24}}\))?"
+)
+_IS_NAME = re.compile(rf"{_OF}(?:host(?:name)?|server|machine|name|person|who)")
 HEADS = re.compile(
-    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)|pwd)"
-    r"(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
+    r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)?|pwd?|secret|token"
+    r"|(?:(?<=api)|(?<=api[ _-]))key|cred(?:ential)?s?"
+    r"|(?<![^\W_])pin)(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
 )
 # Behind words of other languages; commas and line ends, which are everywhere, only where a text begins.
 _FOREIGN = tuple(
@@ -72,9 +83,13 @@ class _Head:
     """The names that head a table: what parts them, how many there are, and which are a password's."""
 
     def __init__(self, separator: str, names: list[str]) -> None:
-        self.separator, self.count = separator, len(names)
+        self.separator, self.names, self.count = separator, names, len(names)
         self.passwords = [at for at, name in enumerate(names) if _IS_PASSWORD.fullmatch(name)]
         self.has_users = any(_IS_USER.search(name) for name in names)
+        has_names = self.has_users or any(map(_IS_NAME.fullmatch, names))
+        self.weak = [at for at, name in enumerate(names) if has_names and _IS_WEAK.fullmatch(name)]
+        self.passwords = [at for at in self.passwords if at not in self.weak]
+        self.secrets = sorted([*self.passwords, *self.weak])
 
 
 def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
@@ -83,7 +98,8 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
     """
     spans: list[Span] = []
     done = 0
-    for at in _places(folded, needles):
+    has_lines = "\n" in folded or "\\n" in folded
+    for at in _places(folded, needles) if has_lines else ():
         if at < done:
             continue
         start, end, below = _line(folded, at)
@@ -99,11 +115,16 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
 
 def _places(folded: str, needles: Container[str]) -> list[int]:
     """Return places in lines that may be heads, in order."""
+    is_ruled = "|" in folded and ("---" in folded or "|--" in folded)
     found = [
         at
-        for needle in NEEDLES
-        if needle in needles
-        for at in _positions(folded, needle)
+        for part, names in (
+            (folded, NEEDLES),
+            (folded if is_ruled else folded[:BEGINNING], _WEAK_NEEDLES),
+        )
+        for needle in names
+        if needle == "pin" or needle in needles
+        for at in _positions(part, needle)
         if HEADS.match(folded, at)
     ]
     for sign, pattern, at_most in _FOREIGN:
@@ -143,7 +164,7 @@ def _head(line: str, at: int, above: str) -> _Head | None:
             place = line.count(separator, 0, at)
             names = _names(cells, place, separator)
             head = _Head(separator, names) if len(names) > 1 else None
-            if head and head.passwords:
+            if head and head.secrets:
                 return head
     return None
 
@@ -159,7 +180,11 @@ def _names(cells: list[str], place: int, separator: str) -> list[str]:
         return []
     names = cells[first + 1 : last]
     # What a line of JSON, or a search's answer, has before its first name.
-    if first >= 0 and (found := _NAME_LAST.search(cells[first])) and separator != "|":
+    if (
+        first >= 0
+        and (separator != "|" or '"' in cells[first])
+        and (found := _NAME_LAST.search(cells[first]))
+    ):
         names = [found[0], *names]
     return [name.strip(_AROUND_BAR) for name in names]
 
@@ -182,8 +207,8 @@ def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
                 break
             spans += [
                 (at + span[0], at + span[1])
-                for place in head.passwords
-                if (span := _value(line, cells[place], head))
+                for place in head.secrets
+                if (span := _value(line, cells[place], head, place))
             ]
         at = found.end() if found else last
     return sorted(spans), at
@@ -207,7 +232,7 @@ def _cells(line: str, head: _Head) -> list[Span]:
     return cells if len(cells) == head.count else []
 
 
-def _value(line: str, cell: Span, head: _Head) -> Span | None:
+def _value(line: str, cell: Span, head: _Head, place: int) -> Span | None:
     """Return where a cell's password is; None where it tells none."""
     around = _AROUND_BAR if head.separator == "|" else _AROUND
     cell_text = line[slice(*cell)]
@@ -216,7 +241,14 @@ def _value(line: str, cell: Span, head: _Head) -> Span | None:
     if '"' not in cell_text[: first - cell[0]]:
         value = value.partition('"')[0]
     value = value.rstrip(around)
-    return (first, first + len(value)) if _is_password(value, head) else None
+    is_one = _is_chosen(value, head.names[place]) if place in head.weak else _is_password(value, head)
+    return (first, first + len(value)) if is_one else None
+
+
+def _is_chosen(value: str, name: str) -> bool:
+    if name.endswith("pin"):
+        return value.isdecimal() and PIN_DIGITS[0] <= len(value) <= PIN_DIGITS[1]
+    return len(value) >= WEAK_MIN and values.is_mixed(value)
 
 
 def _is_password(value: str, head: _Head) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.text.redaction import values
+from omegad.text.redaction import manifests, values
 
 LOOK_BACK = 600  # characters of a command before its option
 CONTINUED_LINES = 8
@@ -23,6 +23,7 @@ Form = Literal[
     "user",  # -x USER:VALUE
     "percent",  # -x USER%VALUE
     "comma",  # -x USER,VALUE
+    "pair",  # -x NAME=VALUE
     "source",  # -x pass:VALUE
     "guessed",  # -u USER … -p VALUE
 ]
@@ -96,7 +97,7 @@ _PLACE = re.compile(
     r"|[\w.-]+/[\w./-]*|\W.*"
 )
 
-_BEFORE_SECRET: dict[Form, str] = {"user": ":", "percent": "%", "comma": ","}
+_BEFORE_SECRET: dict[Form, str] = {"user": ":", "percent": "%", "comma": ",", "pair": "="}
 
 Span = tuple[int, int]
 
@@ -165,15 +166,19 @@ def _value(text: str, at: int, form: Form, *, is_short: bool) -> Span | None:
         first = match.end("rest") - len(match["rest"].lstrip("\"'"))
     elif (
         group == "bare"
-        and form == "user"
-        and value.endswith(":")
+        and form in {"user", "pair"}
+        and value.endswith(sign or "")
         and (glued := _QUOTED.match(text, match.end()))
     ):
+        if form == "pair" and manifests.is_public(value.rstrip("=")):
+            return None
         value, first, sign = glued["closed"], glued.start("closed"), None
     elif group == "bare":
         value = value.rstrip("\\;,)|]}")
     if sign:
         user, found, secret = value.partition(sign)
+        if form == "pair" and (not secret or manifests.is_public(user)):
+            return None
         if form == "user" and found and not secret and values.looks_chosen(user):
             value = user  # a token in the place of a user
         else:

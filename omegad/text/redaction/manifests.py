@@ -1,5 +1,5 @@
-"""What Kubernetes keeps in a Secret: the values of its data in YAML and JSON, as manifests and kubectl write
-them.
+"""What Kubernetes keeps in a Secret: the values of its data in YAML and JSON, as manifests, kubectl and the
+API's server write them, and as `kubectl patch` takes them.
 """
 
 import re
@@ -9,17 +9,32 @@ from itertools import pairwise
 from omegad.text.redaction import values
 
 VALUE_MIN = 4
+PATCH_CHARACTERS = 2_000
 
-_BEGINS = re.compile(r"\n---|apiversion\"?:")
-_KIND = re.compile(r"kind\"?: ?\"?secret(?![\w-])")
+# A document begins at the first of its two names, whatever their order; those of owners, and of who changed
+# it, begin none.
+_BEGINS = re.compile(
+    r"\n---|\"(?:ownerreferences|managedfields)\":\[[^\[\]]{0,4000}"
+    r"|(?<![\w-])(?P<name>apiversion|kind)\\?\"?:"
+)
+_KIND = re.compile(r"kind(?<![\w-]kind)\\?\"?: {0,2}\\?\"?secret(?:list)?(?![\w-])")
+_PATCH = re.compile(r" patch secrets?[ /]")
 _YAML = re.compile(r"^(?P<margin>[ \t]{0,40})(?:string)?data:[ \t]{0,8}\r?\n", re.MULTILINE)
 _LINE = re.compile(
-    r"(?P<margin>[ \t]{0,40})(?:(?P<key>[\w.-]{1,100}):[ \t]{1,8}[\"']?"
-    r"(?P<value>[^\s\"'|>&*{\[][^\s\"']{0,20000}))?[^\n]*(?:\n|\Z)"
+    r"(?P<margin>[ \t]{0,40})(?:(?P<key>[\w.-]{1,100}):[ \t]{1,8}(?:[\"']?"
+    r"(?P<value>[^\s\"'|>&*{\[][^\s\"']{0,20000})"
+    # A block of one line.
+    r"|[|>][-+0-9]{0,2}[ \t]{0,8}\r?\n(?P<deep>(?P=margin)[ \t]{1,16}+)(?P<block>\S[^\r\n]{0,20000}+)"
+    r"(?!\r?\n(?P=deep))))?[^\n]*(?:\n|\Z)"
 )
-_JSON = re.compile(r"\"(?:string)?data\":\s{0,40}\{")
-_MEMBER = re.compile(
-    r"\s{0,80},?\s{0,80}\"(?P<key>[\w.-]{1,100})\":\s{0,40}\"(?P<value>(?:[^\"\\]|\\.){0,20000})\""
+# Once more as a string of JSON has it.
+_JSON = tuple(re.compile(rf"{quote}(?:string)?data{quote}:\s{{0,40}}\{{") for quote in ('"', r'\\"'))
+_MEMBERS = tuple(
+    re.compile(
+        rf"\s{{0,80}},?\s{{0,80}}{quote}(?P<key>[\w.-]{{1,100}}){quote}:\s{{0,40}}"
+        rf"{quote}(?P<value>(?:[^\"\\]|\\{escaped}){{0,20000}}){quote}"
+    )
+    for quote, escaped in (('"', "."), (r'\\"', r"[^\"]"))
 )
 _IS_PUBLIC = re.compile(
     r"(?:.*[_.-])?(?:user(?:_?name)?|login|host(?:name)?|port|e?mail|name|namespace|region|bucket|endpoint"
@@ -32,27 +47,45 @@ Span = tuple[int, int]
 
 def kept(text: str, folded: str) -> list[Span]:
     """Return where values stand that a Secret keeps; *folded* is *text* in lower case."""
-    if "kind" not in folded or not _KIND.search(folded):
+    if not (("kind" in folded and _KIND.search(folded)) or ("patch" in folded and _PATCH.search(folded))):
         return []
-    return [
-        entry.span("value")
-        for first, last in _documents(folded)
-        for entry in _entries(text, folded, first, last)
-        if len(entry["value"] or "") >= VALUE_MIN
-        and not _IS_PUBLIC.fullmatch(entry["key"])
-        and not values.is_stand_in(entry["value"])
-    ]
+    spans: list[Span] = []
+    found = {entry for part in _documents(folded) for entry in _entries(text, folded, *part)}
+    for (first, last), key in sorted(found):
+        value = text[first:last]
+        if (
+            len(value) >= VALUE_MIN
+            and (not spans or first >= spans[-1][1])
+            and not (is_public(key) or values.is_stand_in(value))
+        ):
+            spans.append((first, last))
+    return spans
+
+
+def is_public(key: str) -> bool:
+    """Say whether what a Secret keeps by this key is no secret: a user's name, a host, and the like."""
+    return _IS_PUBLIC.fullmatch(key) is not None
 
 
 def _documents(folded: str) -> Iterator[Span]:
-    """Yield where documents begin and end that are Secrets."""
-    starts = [0, *(found.start() for found in _BEGINS.finditer(folded)), len(folded)]
-    for first, last in pairwise(starts):
+    """Yield where documents begin and end that are Secrets, or lists of them."""
+    starts, seen = [0], set[str]()
+    for found in _BEGINS.finditer(folded):
+        name = found["name"]
+        if name in seen or found[0] == "\n---":
+            starts.append(found.start())
+            seen.clear()
+        if name:
+            seen.add(name)
+    for first, last in pairwise([*starts, len(folded)]):
         if _KIND.search(folded, first, last):
             yield first, last
+    for patch in _PATCH.finditer(folded):
+        yield patch.start(), min(len(folded), patch.start() + PATCH_CHARACTERS)
 
 
-def _entries(text: str, folded: str, first: int, last: int) -> Iterator[re.Match[str]]:
+def _entries(text: str, folded: str, first: int, last: int) -> Iterator[tuple[Span, str]]:
+    """Yield where the values of a Secret stand, each with its key."""
     done = first
     for block in _YAML.finditer(folded, first, last):
         done = max(done, block.end())
@@ -60,9 +93,11 @@ def _entries(text: str, folded: str, first: int, last: int) -> Iterator[re.Match
             if len(line["margin"]) <= len(block["margin"]) and line[0].strip():
                 break
             done = line.end()
-            yield line
-    for block in _JSON.finditer(folded, first, last):
-        done = block.end()
-        while entry := _MEMBER.match(text, done, last):
-            done = entry.end()
-            yield entry
+            if line["key"]:
+                yield line.span("block" if line["value"] is None else "value"), line["key"]
+    for opening, member in zip(_JSON, _MEMBERS, strict=True):
+        for block in opening.finditer(folded, first, last):
+            done = block.end()
+            while entry := member.match(text, done, last):
+                done = entry.end()
+                yield entry.span("value"), entry["key"]

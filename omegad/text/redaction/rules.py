@@ -183,7 +183,7 @@ RULES = (
     ),
     _rule(  # a user and a password side by side
         "assigned_secret",
-        "login:|cred",
+        "login:|login is |cred",
         r"(?:login|cred(?:ential)?s?)\b(?: (?:is|are)\b)?[\"'`*]{0,3}(?:(?<= is)|(?<= are)|:)"
         r"[\"'`*]{0,3}\s{1,4}[\"'`*]{0,3}"
         r"(?:[\w+-]{2,40}|[\w.+-]{2,40}@[\w.-]{1,60})"

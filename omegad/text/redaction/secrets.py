@@ -20,10 +20,10 @@ DIGEST_CHARACTERS = 8
 # hundredth of all the rest. What begins with a sign is found in half the time that words take.
 _PARTS = ("hook", "auth", "pass", "identified ", "confi")
 _AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:)|(?<=oracle:)|(?<=login:))")
-_AT_SLASH, _AT_POINT, _AT_BAR = re.compile(r"/(?<= /)p"), re.compile(r"\.(?=py )"), re.compile(r"\|")
+_AT_SLASH, _AT_POINT, _AT_BAR = re.compile(r"/(?<= /)[p ]"), re.compile(r"\.(?=py )"), re.compile(r"\|")
 _AT = (
     dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:", "oracle:", "login:"), _AT_COLON)
-    | {" /p": _AT_SLASH, ".py ": _AT_POINT}
+    | {" /p": _AT_SLASH, "login is ": _AT_SLASH, ".py ": _AT_POINT}
     | dict.fromkeys(("echo ", "printf "), _AT_BAR)
 )
 
@@ -150,7 +150,8 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
         text = _KEY_BODY.sub(mark, text)
     folded = _folded(text)
     here = _here(folded) if _has_needle(folded, is_long=bool(words)) else set[str]()
-    if not is_name and (spans := [*columns.passwords(text, folded, here), *manifests.kept(text, folded)]):
+    kept = manifests.kept(text, folded) if "secret" in here and not is_name else []
+    if not is_name and (spans := [*columns.passwords(text, folded, here), *kept]):
         text = _without(text, sorted(spans), "assigned_secret", found)
         folded = _folded(text)
     if here:
@@ -160,12 +161,14 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
                 folded = _folded(text)
     if (" -" in text or (not is_name and "-" in text)) and (spans := commands.passwords(text)):
         text = _without(text, spans, "command_password", found)
-    return text if is_name else _without_told(text, folded, words, found), found
+    return text if is_name else _without_told(text, folded, words, found, has_pass="pass" in here), found
 
 
-def _without_told(text: str, folded: str, words: list[str], found: list[str]) -> str:
+def _without_told(text: str, folded: str, words: list[str], found: list[str], *, has_pass: bool) -> str:
     """Return *text* without what only texts have, and names have not: what is told, and what looks random."""
     if spoken.may_tell(folded) and (spans := spoken.passwords(text, _folded(text))):
+        text = _without(text, spans, "assigned_secret", found)
+    if (has_pass or " pin" in folded) and (spans := spoken.told_together(text, _folded(text))):
         text = _without(text, spans, "assigned_secret", found)
     if spans := cards.numbers(text):
         text = _without(text, spans, "payment_card", found)

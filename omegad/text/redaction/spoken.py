@@ -90,6 +90,7 @@ WITH_PASS = re.compile(
 )
 WORD = re.compile(r"pass(?:wor[dt]|wd|phrase|code)[\"'`*_]{0,3}(?![\w-])")
 _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
+_HUMPED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z]+[0-9]{2,}[!?]?")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
@@ -164,7 +165,7 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     is_led = match["sign"] is not None or match["said"] is not None
     is_near = is_led and not is_broken and not match["of"]
     if (
-        (not is_led and (is_broken or (match.re is WITH_PASS and not _MIXED.match(value))))
+        (not is_led and (is_broken or (match.re is WITH_PASS and not _is_alone(value))))
         or (is_broken and (match["of"] or not _ENDED.match(after)))
         or (before.isalnum() and match.re is NAMED and stem.isascii() and len(stem) < _SHORT)
         or before == "1"  # 1Password
@@ -183,6 +184,11 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     else:
         is_secret = stem not in WORDS.pins and _is_password(match, value, after, is_near=is_near)
     return (first, last) if is_secret else None
+
+
+def _is_alone(value: str) -> bool:
+    """Say whether a password that nothing leads to is told from the words of a sentence."""
+    return _MIXED.match(value) is not None or _HUMPED.fullmatch(value) is not None
 
 
 def _closed(value: str) -> str:
@@ -226,7 +232,7 @@ def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool)
 # Up to a password's word, as "use X as the …" has them.
 _AS = re.compile(
     r"(?:\A|[\s(])(?P<quote>[\"'`]?)(?P<value>[^\s\"'`]{6,64})(?P=quote)"
-    r" as (?:[a-z][a-z'\u2019]{0,15} ){0,4}\Z",
+    r" (?:as|for) (?:[a-z][a-z'\u2019]{0,15} ){0,4}\Z",
     re.IGNORECASE,
 )
 
@@ -235,7 +241,55 @@ def handed(text: str, match: re.Match[str]) -> Span | None:
     """Return where the value is that is to be used as a password, whose word is a match of `WORD`."""
     first, last = max(0, match.start() - AS_CHARACTERS), match.end()
     before = text[first : match.start()]
-    found = _AS.search(before) if " as " in before else None
+    found = _AS.search(before) if " as " in before or " for " in before else None
     if found is None or not assignments.may_be_used(found["value"], text[last : last + AFTER_CHARACTERS]):
         return None
     return first + found.start("value"), first + found.end("value")
+
+
+_WAS = r"(?:was|is|has been|got) (?:changed|reset|rotated|set|updated)"
+_ONE, _OTHER = (rf"[\"'`]?(?P<{name}>[^\s\"'`,;]{{2,63}}[^\s\"'`,;.)!?])[\"'`]?" for name in ("one", "other"))
+_CHANGED = re.compile(rf"password (?P<from>from )?{_ONE}(?(from)| {_WAS}) to {_OTHER}")
+_LIST = re.compile(r"passwords\W{0,3}[:=] {0,2}(?=[\w.@-]{1,40} ?[=:])")
+_PAIR = re.compile(
+    r"[\w.@-]{1,40}(?: ?= ?|: ?)[\"'`]?(?P<value>[^\s,;\"'`<>]{2,63}[^\s,;\"'`<>.)])[\"'`]?"
+    r"(?:[,;]? (?:and )?)?"
+)
+_PIN = re.compile(r"pin(?<= pin)(?![\w-])")
+_AS_PIN = re.compile(
+    r"\b(?:use|try|enter|type) [\"'`]?(?P<value>[0-9]{4,8})[\"'`]? (?:as|for) (?:[a-z']{1,12} ){0,4}\Z"
+)
+
+
+def told_together(text: str, folded: str) -> list[Span]:
+    """Return where the passwords stand that a sentence tells several of, "Passwords: anna=…, bob=…" and
+    "changed the password from … to …", and the digits that are to be used as a PIN.
+    """
+    spans = [
+        found.span("value")
+        for match in (_PIN.finditer(folded) if " pin" in folded else ())
+        if (found := _AS_PIN.search(folded, max(0, match.start() - AS_CHARACTERS), match.start()))
+    ]
+    for match in _LIST.finditer(folded) if "passwords" in folded else ():
+        at = match.end()
+        while pair := _PAIR.match(text, at):
+            at = pair.end()
+            spans += _mixed(text, [pair.span("value")])
+    for match in _CHANGED.finditer(folded) if "password " in folded else ():
+        both = [match.span("one"), match.span("other")]
+        if _mixed(text, both) or "[redacted:" in match[0]:
+            spans += [span for span in both if _may_be_chosen(text[slice(*span)])]
+    return sorted(spans)
+
+
+def _mixed(text: str, spans: list[Span]) -> list[Span]:
+    return [span for span in spans if span[1] - span[0] >= TOLD_MIN and values.is_mixed(text[slice(*span)])]
+
+
+def _may_be_chosen(value: str) -> bool:
+    """Say whether a value is a password where the one beside it is."""
+    return (
+        len(value) >= TOLD_MIN
+        and values.has_digit_and_letter(value) is not None
+        and not (values.is_word(value) or values.is_prose(value) or values.is_stand_in(value))
+    )

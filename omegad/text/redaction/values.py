@@ -73,6 +73,8 @@ _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 _WORD_PARTS = re.compile(
     r"(?:^|(?<=[-_/.+]))(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)"
 )
+_MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!#$%*~?@&]*[!#$%*~?@&][^\W_])")
+_NUMBERED = re.compile(r"[A-Z]?[a-z]+[0-9]|[A-Z]+-?[0-9]+|[0-9.]+[a-zA-Z]{1,3}|[\w.+-]+@[\w-]+\.[\w.]+")
 is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
 has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
@@ -127,6 +129,20 @@ def has_word(value: str) -> bool:
     return sum(map(len, _WORD_PARTS.findall(value))) > WORDS_SHARE_MAX * len(value)
 
 
+def is_mixed(value: str) -> bool:
+    """Say whether *value* can be nothing but a password: letters mixed with digits or signs, no name of code
+    and no word with a number.
+    """
+    return (
+        _MIXED.match(value) is not None
+        and " " not in value
+        and not _NUMBERED.fullmatch(value)
+        and not (
+            has_word(value) or is_stand_in(value) or is_word(value) or is_prose(value) or is_code(value, "")
+        )
+    )
+
+
 def begins_with_word(value: str) -> bool:
     """Say whether the first part of *value* is a word, as the name of a scheme has them."""
     return any(part.isalpha() for part in re.split(r"[-_]", value, maxsplit=3)[:2])
@@ -137,6 +153,8 @@ def is_joined(value: str) -> bool:
     a number, of which each digit counts as one.
     """
     parts = value.lower().rstrip("!?.").split("-")
+    if len(parts) >= PHRASE_WORDS_MIN:
+        parts[-1] = parts[-1].rstrip("0123456789") or parts[-1]
     words = [part for part in parts if part.isalpha()]
     numbers = [part for part in parts if part.isdecimal()]
     return (

@@ -281,6 +281,8 @@ def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> N
         "memory", "edit", one, "-", "--reason", "seen", stdin=b"The heron nests in April\n"
     ).stdout.startswith(f"edited {one} at position ")
     assert served.json("get", one)["content"] == "The heron nests in April"
+    marked = served("memory", "edit", served.store("Where is it kept?"), "Its password is hunter2x")
+    assert "! REDACTED before it was stored: assigned_secret" in marked.stderr
     assert served("memory", "rate", one, "unhelpful").stdout == f"rated {one} unhelpful; its score is -1\n"
     assert served("memory", "promote", one).stdout == f"promoted {one}; it is active\n"
     assert "stale_by" not in served("get", one).stdout
