@@ -64,6 +64,16 @@ def test_what_only_looks_like_a_column_of_passwords_stays(text: str) -> None:
     assert redact(text) == (text, ())
 
 
+def test_a_table_goes_on_after_a_line_that_is_none_of_it() -> None:
+    clean, _ = redact("user,password\n\nbob,Winter24zz\n# the guest\namy,19841984\n")
+    assert clean == "user,password\n\nbob,{0}\n# the guest\namy,{0}\n".format("[REDACTED:assigned_secret]")
+
+
+def test_what_is_found_twice_is_taken_out_once() -> None:
+    text = "user,password\nbob,\"insert into t (pwd) values ('Hunter22xyz') Sommer-77\"\n"
+    assert redact(text)[0] == 'user,password\nbob,"[REDACTED:assigned_secret]"\n'
+
+
 def test_a_long_file_loses_every_password_and_keeps_its_rows() -> None:
     rows = [["user", "password"], *([f"user{number}", f"hunter{number}x"] for number in range(3_000))]
     file = StringIO()
@@ -81,6 +91,9 @@ def test_a_long_file_loses_every_password_and_keeps_its_rows() -> None:
         "|password|",
         "a,password\n",
         "(password) values (",
+        "pwd,a\\nx\\n",
+        ",".join(["a" + "._" * 23 + "a"] * 30) + ",pwd\nx\n",
+        "(" + ",".join(["a" + "_" * 70 + "a"] * 26) + ",password) values('x'); ",
         "\\npassword,x",
         '"password";"',
         "kind: secret\ndata:\n",

@@ -1,6 +1,8 @@
 """Which texts are secrets, and which only look a little like some."""
 
 import importlib
+import json
+import importlib
 import random
 import re
 from base64 import b64encode
@@ -726,3 +728,9 @@ def test_a_secret_is_found_wherever_a_long_text_is_parted() -> None:
     for before in (0, 1, len(token) // 2, len(token), len(token) + 1):
         text = f"{('ab ' * size)[: size - before]} {token} {'b c ' * size}"
         assert token not in redact(text)[0]
+
+
+def test_a_number_in_json_within_json_is_marked_in_quotes_that_are_escaped_as_often() -> None:
+    text = json.dumps({"x": json.dumps({"a": json.dumps({"card": 4111111111111111})})})
+    inner = json.loads(json.loads(redact(text)[0])["x"])["a"]
+    assert json.loads(inner) == {"card": "[REDACTED:payment_card]"}

@@ -12,6 +12,7 @@ from omegad.text.redaction import spoken, values
 LINE_CHARACTERS = 2_000
 BEGINNING = 400
 CELLS_MAX = 100
+ODD_MAX = 2  # lines in a table that are none of it: blank, a remark, or cut by a line end in a cell
 PASSWORD_MIN = 4
 WORD_MIN = 5  # of letters alone, beside a user
 
@@ -28,7 +29,7 @@ _PASSWORD = "|".join(
         *map(re.escape, spoken.STEMS),
     ]
 )
-_OF = r"(?:[\w.-]{1,24}[ _.-]){0,3}"
+_OF = r"(?:[^\W_]{1,24}[ _.-]){0,5}"
 _IS_PASSWORD = re.compile(rf"{_OF}[a-z]{{0,12}}(?:{_PASSWORD})(?: ?\([^()]{{1,24}}\))?")
 _IS_USER = re.compile(
     r"user|login|mail|account|usu[aá]rio|utili[sz]a|identifi|benutzer|użytkownik|gebruiker|anv[aä]ndar"
@@ -97,7 +98,7 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
     `NEEDLES` that are in it.
     """
     spans: list[Span] = []
-    done = 0
+    done, closed = 0, -1
     has_lines = "\n" in folded or "\\n" in folded
     for at in _places(folded, needles) if has_lines else ():
         if at < done:
@@ -108,7 +109,11 @@ def passwords(text: str, folded: str, needles: Container[str]) -> list[Span]:
         line = folded[start:end] if end - start <= LINE_CHARACTERS else ""
         head = _head(line, at - start, above[above.rfind("\n") + 1 :])
         if head:
-            found, done = _below(text, below, head)
+            last = len(text)
+            if text.endswith("\\n", 0, below):  # lines that end as JSON writes it are a string's
+                closed = _closed(text, below) if closed < below else closed
+                last = closed
+            found, done = _below(text, below, last, head)
             spans += found
     return sorted([*spans, *_inserted(text, folded)]) if "pass" in needles else spans
 
@@ -189,12 +194,16 @@ def _names(cells: list[str], place: int, separator: str) -> list[str]:
     return [name.strip(_AROUND_BAR) for name in names]
 
 
-def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
-    """Return where the passwords stand in the lines from a place on, and where the table ends."""
+def _closed(text: str, at: int) -> int:
+    """Return where a string of JSON ends that a place is in."""
+    found = _UNESCAPED.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _below(text: str, at: int, last: int, head: _Head) -> tuple[list[Span], int]:
+    """Return where the passwords stand in the lines between two places, and where the table ends."""
     spans: list[Span] = []
-    # Lines that end as JSON writes it are a string's.
-    closed = _UNESCAPED.search(text, at) if text.endswith("\\n", 0, at) else None
-    last = closed.start() if closed else len(text)
+    odd, ends = 0, at
     while at < last:
         found = _LINE_END.search(text, at, min(last, at + LINE_CHARACTERS))
         end = found.start() if found else last
@@ -203,15 +212,17 @@ def _below(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
         line = text[at:end]
         if head.separator != "|" or not _BETWEEN.fullmatch(line):
             cells = _cells(line, head)
-            if not cells:
+            odd = 0 if cells else odd + 1
+            if odd > ODD_MAX:
                 break
             spans += [
                 (at + span[0], at + span[1])
                 for place in head.secrets
-                if (span := _value(line, cells[place], head, place))
+                if cells and (span := _value(line, cells[place], head, place))
             ]
         at = found.end() if found else last
-    return sorted(spans), at
+        ends = at if not odd else ends
+    return sorted(spans), ends
 
 
 def _cells(line: str, head: _Head) -> list[Span]:
@@ -252,6 +263,8 @@ def _is_chosen(value: str, name: str) -> bool:
 
 
 def _is_password(value: str, head: _Head) -> bool:
+    if value.isdecimal():
+        return head.has_users and len(value) >= PASSWORD_MIN
     if (
         len(value) < PASSWORD_MIN
         or values.is_stand_in(value)
@@ -265,9 +278,7 @@ def _is_password(value: str, head: _Head) -> bool:
         return head.separator != "|" and values.is_phrase(value)
     if values.looks_chosen(value):
         return head.has_users or not values.has_word(value)
-    return (
-        head.has_users and value.isascii() and len(value) >= (PASSWORD_MIN if value.isdecimal() else WORD_MIN)
-    )
+    return head.has_users and value.isascii() and len(value) >= WORD_MIN
 
 
 def _inserted(text: str, folded: str) -> list[Span]:

@@ -286,4 +286,10 @@ def _without(text: str, spans: list[Span], kind: str, found: list[str]) -> str:
     if not spans:
         return text
     found.append(kind)
-    return values.without(text, spans, f"[REDACTED:{kind}]")
+    merged = list[Span]()
+    for span in sorted(spans):
+        if merged and span[0] < merged[-1][1]:  # a password of a table, in what SQL inserts
+            merged[-1] = (merged[-1][0], max(span[1], merged[-1][1]))
+        else:
+            merged.append(span)
+    return values.without(text, merged, f"[REDACTED:{kind}]")

@@ -82,7 +82,8 @@ has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
 
 NEAR = 8  # characters before a value
-_BARE_NUMBER = re.compile(r"\"\s{0,3}:\s{0,3}[0-9]+\Z")  # of JSON, which takes a mark in quotes alone
+# Of JSON, which takes a mark in quotes alone, as often escaped as those before it
+_BARE_NUMBER = re.compile(r"(\\{0,7}\")\s{0,3}:\s{0,3}[0-9]+\Z")
 
 
 def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
@@ -93,7 +94,10 @@ def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
         text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
     ]
     marks = (
-        f'"{mark}"' if _BARE_NUMBER.search(text[max(0, first - 8) : last]) else mark for first, last in spans
+        f"{found[1]}{mark}{found[1]}"
+        if (found := _BARE_NUMBER.search(text[max(0, first - 16) : last]))
+        else mark
+        for first, last in spans
     )
     return "".join(chain.from_iterable(zip_longest(kept, marks, fillvalue="")))
 
