@@ -270,8 +270,9 @@ def told_together(text: str, folded: str) -> list[Span]:
         for match in (_PIN.finditer(folded) if " pin" in folded else ())
         if (found := _AS_PIN.search(folded, max(0, match.start() - AS_CHARACTERS), match.start()))
     ]
+    at = 0
     for match in _LIST.finditer(folded) if "passwords" in folded else ():
-        at = match.end()
+        at = max(at, match.end())
         while pair := _PAIR.match(text, at):
             at = pair.end()
             spans += _mixed(text, [pair.span("value")])
