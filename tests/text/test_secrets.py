@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import importlib
 import random
 import re
 from base64 import b64encode
