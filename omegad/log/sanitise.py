@@ -143,8 +143,8 @@ def excerpt_of(value: object) -> Excerpt | None:
 
 
 def _searched(value: object) -> object:
-    """Return a value with each of its texts searched that may be kept: those with which it begins and ends,
-    which are no part of its outline, and are not nested deeper than `DEPTH_MAX`.
+    """Return a value with its texts searched, one by one: those at its beginning and its end, which alone may
+    be kept, but for short ones, which its outline has whole, and what is nested deeper than `DEPTH_MAX`.
     """
     lengths, at = sum(map(len, _texts(value))), 0
 

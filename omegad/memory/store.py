@@ -174,8 +174,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     store with `supersedes` settles. `may_contradict` is the one memory of which the texts do not tell whether
     it still holds: `memory.settle` does, and no pair is asked about twice. `ignored` names what was given and
     is not kept, since an older memory holds the content. `unfound` are ids that the metadata of a thesis
-    names as evidence and that no memory has. `note` says of
-    a duplicate of which a secret was taken out that only the rest was compared.
+    names as evidence and that no memory has. `note` says of a duplicate of which a secret was taken out that
+    only the rest was compared.
     """
 
     memory_id: str

@@ -17,7 +17,7 @@ _FILE = re.compile(
     r'|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})'
 )
 _PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\n\"\\]{1,1024})")
-_MEMORY = re.compile(r"mem-(?<!\wmem-)[0-9a-f]{8,32}\b")  # 40 times as fast as what begins with \b
+MEMORY_ID = re.compile(r"mem-(?<!\wmem-)[0-9a-f]{8,32}\b")  # 40 times as fast as what begins with \b
 
 
 class CallFacts(NamedTuple):
@@ -65,4 +65,4 @@ def _edited(call: ToolCalled) -> tuple[str, ...]:
 def _mentioned(part: Excerpt | None) -> tuple[str, ...]:
     if part is None or not ("mem-" in part.head or "mem-" in part.tail):
         return ()
-    return tuple(dict.fromkeys(_MEMORY.findall(f"{part.head}\n{part.tail}")))[:MENTIONS_MAX]
+    return tuple(dict.fromkeys(MEMORY_ID.findall(f"{part.head}\n{part.tail}")))[:MENTIONS_MAX]

@@ -13,6 +13,7 @@ from omegad.log.sanitise import excerpt, excerpt_of
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
+from omegad.session.call_facts import MEMORY_ID
 from omegad.session.events import Delivery, ToolCalled, ToolStatus
 from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
@@ -21,7 +22,6 @@ from omegad.text.redaction import redact
 RESULT_CHARACTERS = 1_000
 """So much is kept of what a tool of omegad's own answers, and the ids in the rest."""
 _NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
-_MEMORY = re.compile(r"mem-(?<!\wmem-)[0-9a-f]{8,32}\b")  # 40 times as fast as what begins with \b
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
@@ -113,7 +113,7 @@ def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
             return record(command, Excerpts(None, None), state, now_us)
         command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
     clean = redact(text)[0]
-    named = dict.fromkeys(_MEMORY.findall(clean, RESULT_CHARACTERS))
+    named = dict.fromkeys(MEMORY_ID.findall(clean, RESULT_CHARACTERS))
     kept = excerpt(" ".join((clean[:RESULT_CHARACTERS], *named)) if len(clean) > RESULT_CHARACTERS else clean)
     excerpts = Excerpts(
         excerpt_of(command.tool_input), msgspec.structs.replace(kept, bytes=len(clean.encode()))

@@ -79,9 +79,8 @@ class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
     """Take in what an agent's host tells at a hook, once, and answer with what its agent should know.
 
     The same delivery_id counts once, for 30 days at least, and so do the same session, event and tool_use_id,
-    by which alone pushes are known;
-    what has no tool_use_id is the same again where it says the same within 2 seconds. What counts already is
-    answered with nothing.
+    by which alone pushes are known; what has no tool_use_id is the same again where it says the same within 2
+    seconds. What counts already is answered with nothing.
     """
 
     event: Annotated[str, Meta(max_length=256, description="the host's name of the event")]

@@ -42,9 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = INTERRUPTED
     except OmegadError as error:
         known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
-        tag = (
-            "" if isinstance(error, Invalid) else f" ({error.tag})"
-        )  # what was typed is nobody else's failure
+        # What was typed is nobody else's failure.
+        tag = "" if isinstance(error, Invalid) else f" ({error.tag})"
         status = _explain(f"{error}{tag}", arguments.in_verbs(error.hint), next(known, REFUSED))
     except arguments.WrongUsage as error:
         status = _explain(str(error), error.hint, WRONG_USAGE)
