@@ -25,6 +25,7 @@ from omegad.log.sanitise import excerpt
 from omegad.memory.events import MemoryStored
 from omegad.operations import erasing
 from omegad.operations.copies import find
+from omegad.operations.copies import find_phrase as find_held
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.search.events import QueryAged
@@ -991,3 +992,33 @@ async def test_a_name_that_is_what_a_text_says_stays_as_it_is(paths: Paths, cloc
         assert rows[1][0] == said
         assert said not in rows[0][1]
         await check(it)
+
+
+async def test_where_copies_come_without_end_what_was_found_goes_after_some_time(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phrase, looks, acts = "xylophone quartz 88", list[str](), list[Any]()
+    look, append_one = find_held, EventLog.append
+
+    async def find_phrase(services: Any, text: str) -> Any:
+        looks.append(text)
+        return await look(services, text)
+
+    async def append_after_another(log: EventLog, proposal: Any) -> Any:
+        is_act = proposal.cursor == Cursor(erasure.CURSOR, erasure.UNDER_WAY)
+        if is_act and len(acts) < 3:
+            acts.append(proposal)
+            await it.caller.call("memory.store", content=f"{phrase} once more {len(acts)}")
+        return await append_one(log, proposal)
+
+    async with served(paths, clock, KEYWORDS) as it:
+        await it.caller.call("memory.store", content=f"the code is {phrase}")
+        monkeypatch.setattr(erasing, "find_phrase", find_phrase)
+        monkeypatch.setattr(EventLog, "append", append_after_another)
+        monkeypatch.setattr(erasing, "TRY_S", -1.0)
+        answer = await it.caller.call("memory.erase", text=phrase)
+        assert len(looks) == 1
+        monkeypatch.setattr(EventLog, "append", append_one)
+        await it.caught_up()
+    assert answer["position"]
+    assert not holding(paths.home, phrase.encode())
