@@ -104,11 +104,18 @@ class Holding:
     def counts_in(self, rows: Integers) -> Floats:
         """Return what it counts in each of some rows, 0 where it is not."""
         found = np.zeros(len(rows))
-        for places in self._parts:
+        parts = self._parts
+        if len(parts) > 1 and len(rows):  # what is later than all of the rows, or before them, is left alone
+            least, most = rows.min() << ROW_SHIFT, rows.max() + 1 << ROW_SHIFT
+            parts = [one for one in parts if one[0] < most and one[-1] >= least]
+        for places in parts:
             if len(rows) * FEW_OF < len(places):
                 begins = places.searchsorted(rows << ROW_SHIFT)
-                counts = places.searchsorted(rows + 1 << ROW_SHIFT) - begins
-                which = np.arange(len(rows)).repeat(counts)
+                at = np.minimum(begins, len(places) - 1)
+                held = (places[at] >> ROW_SHIFT == rows).nonzero()[0]
+                begins = at[held]
+                counts = places.searchsorted(rows[held] + 1 << ROW_SHIFT) - begins
+                which = held.repeat(counts)
                 standing = places[np.arange(len(which)) + (begins - counts.cumsum() + counts).repeat(counts)]
                 found += np.bincount(which, _weights(standing), len(rows))
             else:

@@ -238,7 +238,7 @@ class VectorIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        found = _cosines(self._exact, kept, self._squares[kept], vector)
+        found = _compared_of(self._exact, kept, self._squares[kept], vector)
         if len(read):
             known = cosines(connection, vector, ids := self._ids[read].tolist())
             if len(known) < len(ids):  # another reader has brought the index further than this one sees
@@ -322,32 +322,44 @@ def nearest_passages(
 
 def _compared(rows: Sequence[tuple[int, bytes]], vector: bytes) -> list[tuple[int, float]]:
     """Return the number that each row begins with, and the cosine of the vector beside it."""
-    found = list[float]()
-    for part in (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)):
-        vectors = np.frombuffer(b"".join(row[1] for row in part), "<f4").reshape(-1, DIMENSIONS)
-        squares = _squares(vectors.astype(np.float64))
-        found += _cosines(vectors, np.arange(len(part)), squares, vector).tolist()
-    return list(zip([row[0] for row in rows], found, strict=True))
+    products, squares, asked = np.empty(len(rows)), np.empty(len(rows)), _widened(vector)
+    for part in (slice(start, start + AT_ONCE) for start in range(0, len(rows), AT_ONCE)):
+        vectors = _widened(b"".join([row[1] for row in rows[part]])).reshape(-1, DIMENSIONS)
+        np.einsum("ij,j->i", vectors, asked, out=products[part])
+        squares[part] = _squares(vectors)
+    return list(zip([row[0] for row in rows], _cosines(products, squares, asked).tolist(), strict=True))
 
 
-def _cosines(
+def _compared_of(
     vectors: npt.NDArray[np.float32],
     chosen: npt.NDArray[np.intp],
     squares: npt.NDArray[np.float64],
     vector: bytes,
 ) -> npt.NDArray[np.float64]:
-    """Return the cosine of each of the chosen vectors, the squares of whose lengths are given, with one;
+    """Return the cosine of each of the chosen vectors, the squares of whose lengths are given, with one."""
+    asked, products = _widened(vector), np.empty(len(chosen))
+    for part in (slice(start, start + AT_ONCE) for start in range(0, len(chosen), AT_ONCE)):
+        np.einsum("ij,j->i", vectors[chosen[part]].astype(np.float64), asked, out=products[part])
+    return _cosines(products, squares, asked)
+
+
+def _cosines(
+    products: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], asked: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the cosines of some vectors with one, of their products and the squares of their lengths;
     nothing is near to what has no direction.
 
-    Not by a library of matrices: there the last digits of each depend on which others it stands beside.
+    Products are not made by a library of matrices: there the last digits of each depend on which others it
+    stands beside.
     """
-    asked, found = np.frombuffer(vector, "<f4").astype(np.float64), np.empty(len(chosen))
-    for part in (slice(start, start + AT_ONCE) for start in range(0, len(chosen), AT_ONCE)):
-        np.einsum("ij,j->i", vectors[chosen[part]].astype(np.float64), asked, out=found[part])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found /= np.sqrt(squares * np.einsum("i,i", asked, asked))
+        found: npt.NDArray[np.float64] = products / np.sqrt(squares * np.einsum("i,i", asked, asked))
     found[~np.isfinite(found)] = 0.0
     return found
+
+
+def _widened(vectors: bytes) -> npt.NDArray[np.float64]:
+    return np.frombuffer(vectors, "<f4").astype(np.float64)
 
 
 def _squares(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
