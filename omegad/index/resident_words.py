@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from omegad.index.postings import (
     ROW_SHIFT,
     Integers,
     Postings,
+    Segment,
     distinct,
     segment,
     sorted_segment,
@@ -29,11 +31,16 @@ from omegad.storage.database import open_in_memory
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 from omegad.storage.transaction import snapshot
+from omegad.views import kept
 
 FEW = 500  # memories, up to which full text itself answers as fast
 TOKENS_MAX = 8_000_000
 """Of all memories; beyond, full text itself is asked: 64 MB."""
 CHANGED_MAX = 500  # memories, beyond which all are read anew
+KEPT = "words 1"
+"""What they are kept as, beside the views that they are of; of another shape they have another number."""
+KEPT_FROM = 5_000  # memories, below which they are read as fast from full text
+KEPT_SHARE = 20  # of that many memories one may have changed since they were kept, or all are read anew
 STATES_MAX = 4  # states that are kept, for readers that are a moment behind
 TEXTS_BYTES = 1_000_000  # of what is asked, and its tokens
 ENTRY_BYTES = 300
@@ -61,6 +68,26 @@ class State(NamedTuple):
     structure: bytes
     memories: int
     tokens: int
+
+
+class KeptWords(msgspec.Struct, frozen=True):
+    """What is kept of words: of which state they are, the position up to which they are, and how long each
+    array of each segment is.
+    """
+
+    structure: bytes
+    latest: int
+    lengths: list[list[int]]
+
+
+class Read(NamedTuple):
+    """Words that were read, the position up to which they are, and how many memories have changed since they
+    were kept, None where they are not.
+    """
+
+    postings: Postings
+    latest: int
+    unkept: int | None
 
 
 class Tokenizer:
@@ -106,6 +133,7 @@ class ResidentWords:
         self._lock = threading.Lock()
         self._states: dict[bytes, Postings] = {}
         self._latest = 0
+        self._unkept: int | None = None  # memories that have changed since the words were kept
         self._is_refused = False
         self.tokenizer: Tokenizer | None = None
 
@@ -130,56 +158,129 @@ class ResidentWords:
             return self._brought_to(connection, state)
 
     def fill(self, connection: Connection) -> None:
-        """Read all words, unless they are there, too few or too many."""
-        state, (latest,) = _state(connection), connection.execute(_LATEST).fetchone()
+        """Read all words from full text, unless they are there, too few or too many."""
+        state = _state(connection)
         if self._states or state.memories < FEW:
             return
-        read = _read(connection, state.tokens) if state.tokens <= TOKENS_MAX else None
-        self._is_refused = read is None
-        if read is None:
+        words = _whole(connection, state) if state.tokens <= TOKENS_MAX else None
+        self._is_refused = words is None
+        if words is not None:
+            self._take(state, words, self.tokenizer or Tokenizer(connection))
+
+    def fill_from_kept(self, connection: Connection) -> None:
+        """Read the words that were kept, and what has changed since, where they are there and no words are in
+        memory: in a twentieth of the time.
+        """
+        if self._states or (head := kept.head(connection, KEPT)) is None:
+            return
+        told, state = msgspec.msgpack.decode(head, type=KeptWords), _state(connection)
+        if state.memories < FEW or state.tokens > TOKENS_MAX:
             return
         tokenizer = self.tokenizer or Tokenizer(connection)
-        postings = Postings([segment(*read)])
+        before = Read(_kept_postings(connection, told), told.latest, 0)
+        words: Read | None = before
+        if told.structure != state.structure:
+            words = _brought(connection, state, tokenizer, before, _changed_most(state.memories))
+        if words is not None and (words is not before or told.structure == state.structure):
+            self._take(state, words, tokenizer)
+
+    def to_keep(self) -> tuple[bytes, list[memoryview]] | None:
+        """Return what is to be kept of the words for the next start, as its head and the arrays; None where
+        what is kept does, or there are few.
+        """
+        with self._lock:
+            if not self._states:
+                return None
+            (structure, postings), latest = list(self._states.items())[-1], self._latest
+            is_kept = self._unkept is not None and self._unkept <= _changed_most(postings.count) // 2
+            if is_kept or postings.count < KEPT_FROM:
+                return None
+            self._unkept = 0
+        lengths = [[len(array) for array in one] for one in postings.segments]
+        head = msgspec.msgpack.encode(KeptWords(structure, latest, lengths))
+        arrays = [array for one in postings.segments for array in one if len(array)]
+        return head, [np.ascontiguousarray(array).data.cast("B") for array in arrays]
+
+    def _take(self, state: State, words: Read, tokenizer: Tokenizer) -> None:
         with self._lock:
             self.tokenizer = tokenizer
-            self._latest = latest
-            self._states = {state.structure: postings}
+            self._latest, self._unkept = words.latest, words.unkept
+            self._states = {state.structure: words.postings}
 
     def _brought_to(self, connection: Connection, state: State) -> Postings | None:
         """Return the words with what has changed up to what a connection sees; None where it is behind, or
         that cannot be told.
         """
         assert self.tokenizer is not None
-        changed = connection.execute(_CHANGED, (self._latest, CHANGED_MAX + 1)).fetchall()
-        if not changed:
-            if connection.execute(_LATEST).fetchone()[0] == self._latest:
-                self._forget()
-            return None
-        rows = distinct(np.array([row for row, _ in changed], np.int64))
-        if len(changed) > CHANGED_MAX or state.tokens > TOKENS_MAX:
+        before = Read(list(self._states.values())[-1], self._latest, self._unkept)
+        words = _brought(connection, state, self.tokenizer, before, CHANGED_MAX)
+        if words is None:
             self._forget()
             return None
-        texts = connection.execute(_TEXTS, (str(rows.tolist()),)).fetchall()
-        new = sorted_segment(*_instances(self.tokenizer.places(texts)))
-        postings = list(self._states.values())[-1].changed(rows, new)
-        if (postings.count, postings.tokens) != (state.memories, state.tokens):
-            self._forget()  # something was erased
+        if words is before:
             return None
-        self._latest = changed[-1][1]
+        self._latest, self._unkept = words.latest, words.unkept
         kept = list(self._states.items())[1 - STATES_MAX :]
-        self._states = dict([*kept, (state.structure, postings)])
-        return postings
+        self._states = dict([*kept, (state.structure, words.postings)])
+        return words.postings
 
     def _forget(self) -> None:
         self._states = {}
         self._on_wanted()
 
 
+def _changed_most(memories: int) -> int:
+    """Return how many of some memories may have changed since words were kept."""
+    return max(CHANGED_MAX, memories // KEPT_SHARE)
+
+
+def _brought(
+    connection: Connection, state: State, tokenizer: Tokenizer, before: Read, most: int
+) -> Read | None:
+    """Return words with what has changed since, up to the state that a connection sees; the same ones where
+    it is behind them, and None where that cannot be told, or more than so many memories have changed.
+    """
+    changed = connection.execute(_CHANGED, (before.latest, most + 1)).fetchall()
+    if not changed:
+        is_behind = connection.execute(_LATEST).fetchone()[0] != before.latest
+        return before if is_behind else None
+    if len(changed) > most or state.tokens > TOKENS_MAX:
+        return None
+    rows = distinct(np.array([row for row, _ in changed], np.int64))
+    texts = connection.execute(_TEXTS, (str(rows.tolist()),)).fetchall()
+    new = sorted_segment(*_instances(tokenizer.places(texts)))
+    postings = before.postings.changed(rows, new)
+    if (postings.count, postings.tokens) != (state.memories, state.tokens):
+        return None  # something was erased
+    unkept = None if before.unkept is None else before.unkept + len(changed)
+    return Read(postings, changed[-1][1], unkept)
+
+
+def _kept_postings(connection: Connection, told: KeptWords) -> Postings:
+    """Return the words that were kept."""
+    arrays = [np.empty(length, np.int64) for lengths in told.lengths for length in lengths]
+    kept.read_into(connection, KEPT, [array.data.cast("B") for array in arrays if len(array)])
+    each = len(Segment._fields)
+    return Postings([Segment(*arrays[start : start + each]) for start in range(0, len(arrays), each)])
+
+
+def _whole(connection: Connection, state: State) -> Read | None:
+    """Return all words, from full text."""
+    (latest,) = connection.execute(_LATEST).fetchone()
+    read = _read(connection, state.tokens)
+    return None if read is None else Read(Postings([segment(*read)]), latest, None)
+
+
+def _hashed(token: str) -> int:
+    """Return the number that stands for a token, in every process."""
+    return int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little", signed=True)
+
+
 def _tokens_of(connection: Connection, lock: threading.Lock, text: str) -> tuple[int, ...]:
     with lock, snapshot(connection):
         connection.execute("INSERT INTO memories_fts (content) VALUES (?)", (text,))
         found = connection.execute("SELECT term FROM memories_tokens ORDER BY offset").fetchall()
-    return tuple(hash(term) for (term,) in found)
+    return tuple(_hashed(term) for (term,) in found)
 
 
 def _state(connection: Connection) -> State:
@@ -222,7 +323,7 @@ def _read(connection: Connection, count: int) -> tuple[Integers, Integers, Integ
         if end > count:
             return None
         places[begin:end] = standing
-        tokens.append(hash(token))
+        tokens.append(_hashed(token))
         ends.append(end)
     ended = np.array(ends, np.int64)
     return (
@@ -238,5 +339,5 @@ def _instances(found: Iterable[tuple[str, str]]) -> tuple[Integers, Integers]:
     for token, standing in found:
         each = msgspec.json.decode(standing, type=list[int])
         places += each
-        tokens += [hash(token)] * len(each)
+        tokens += [_hashed(token)] * len(each)
     return np.array(tokens, np.int64), np.array(places, np.int64)

@@ -21,7 +21,7 @@ from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import Embedded
 from omegad.index import VIEWS
 from omegad.index.neighbours import RELATED_COSINE, Near
-from omegad.index.resident_words import ResidentWords
+from omegad.index.resident_words import KEPT, ResidentWords
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
@@ -34,6 +34,7 @@ from omegad.views.current import Views
 LATE_MAX, LATE_CHARACTERS_MAX = 256, 8_000
 BEGUN_S = 1.0  # for the vector of a text, beyond which a reader is not kept waiting
 PAUSE_S = 1.0  # between two times that all words are read
+KEEP_EVERY_S = 3_600.0  # at most, in which words that have changed are kept for the next start
 RETRY_S, RETRY_MAX_S = 0.1, 60.0  # after which it is tried again where they cannot be
 
 _log = structlog.get_logger(__name__)
@@ -129,6 +130,8 @@ class ServedIndex:
 
         def fill(connection: Connection, snapshot: Snapshot) -> None:
             if (index := self.index(snapshot.file)) is not None:
+                if index.words is not None:
+                    index.words.fill_from_kept(connection)
                 index.sync(connection)
                 if index.words is not None:
                     index.words.fill(connection)
@@ -144,8 +147,23 @@ class ServedIndex:
                 continue
             pause_s = RETRY_S
             await anyio.sleep(PAUSE_S)
-            await wanted.wait()
+            await self._keep(views)
+            with anyio.move_on_after(KEEP_EVERY_S):
+                await wanted.wait()
             wanted.clear()
+
+    async def _keep(self, views: Views) -> None:
+        """Keep the words for the next start where what is kept is not of them; later, where the views are
+        copied or replayed, or cannot be written.
+        """
+        with suppress(anyio.WouldBlock, OmegadError):
+            views.proving.acquire_nowait()
+            try:
+                words = self._words  # others, where something was erased since
+                if words is not None and self._file == views.file and (found := words.to_keep()):
+                    await views.keep(KEPT, *found)
+            finally:
+                views.proving.release()
 
     @property
     def size(self) -> tuple[int, int]:

@@ -15,3 +15,11 @@ CREATE TABLE IF NOT EXISTS deferred (
     position INTEGER NOT NULL,
     PRIMARY KEY (name, position)
 ) STRICT, WITHOUT ROWID;
+
+-- What is computed of the views for the next start (`kept.py`), in parts; the first tells what they are.
+CREATE TABLE IF NOT EXISTS kept (
+    name  TEXT NOT NULL,
+    part  INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (name, part)
+) STRICT;

@@ -28,10 +28,11 @@ from omegad.runtime.errors import (
     ViewFailed,
 )
 from omegad.runtime.precedence import READS
+from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed, Reading, Turn
 from omegad.views import barrier as barriers
-from omegad.views import generation, log_check
+from omegad.views import generation, kept, log_check
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.building import Order, RebuiltView, Verification, ViewReport
@@ -225,6 +226,24 @@ class Views:
             except StorageCorrupt as error:
                 self._note_damage(target, error)
                 raise
+
+    async def keep(self, name: str, head: bytes, arrays: Sequence[memoryview]) -> None:
+        """Keep under a name what was computed of the file that is served, for the next start. Whoever does
+        holds `proving` from before it was computed, so that nothing is erased meanwhile.
+        """
+        served = self.driver.generation
+
+        async def write(work: Callable[[Connection], None]) -> None:
+            def on_thread(connection: Connection) -> None:
+                work(connection)
+                checkpoint_quietly(served.checkpointer, connection)
+
+            await served.writer.run(on_thread)
+
+        await write(partial(kept.begin, name=name))
+        for number, part in enumerate(kept.cut(arrays), 1):
+            await write(partial(kept.add, name=name, part=number, value=part))
+        await write(partial(kept.finish, name=name, head=head))
 
     async def wait_for(self, position: Position, names: Collection[str]) -> None:
         """Return when the projections named show everything up to a position.

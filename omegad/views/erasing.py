@@ -13,7 +13,7 @@ from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 from omegad.storage.wiping import wipe
-from omegad.views import generation
+from omegad.views import generation, kept
 from omegad.views.current import Views
 
 WAIT_S = 10.0  # for a rebuild or a check to end, which read what is about to be erased
@@ -58,6 +58,7 @@ class PausedViews:
 
         def on_thread(connection: Connection) -> list[str]:
             with writing(connection):
+                kept.forget(connection)
                 unlike = [
                     one.NAME
                     for one in self._projections

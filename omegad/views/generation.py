@@ -24,6 +24,7 @@ from omegad.storage.database import Database
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Readers, Reading, Turn
 from omegad.storage.transaction import run_script, writing
+from omegad.views import kept
 
 POINTER = "views.db"
 SCRATCH = "views-verify.tmp"
@@ -289,6 +290,7 @@ def begin(
     connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}")
     found = prepare(connection, ())
     with writing(connection):
+        kept.forget(connection)
         for name in found.keys() & names:
             drop(connection, found.pop(name))
             connection.execute("DELETE FROM deferred WHERE name = ?", (name,))

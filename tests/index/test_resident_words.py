@@ -4,6 +4,8 @@ nothing of any other.
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,20 @@ import pytest
 
 import projections
 from omegad.index import resident_words
+from omegad.index import served as served_index
 from omegad.index.filters import Filters
 from omegad.index.fulltext import FullText, ResidentFullText
-from omegad.index.resident_words import ResidentWords
+from omegad.index.resident_words import KEPT, ResidentWords
 from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.projection import schema
 from omegad.runtime.config import Paths
+from omegad.runtime.errors import StorageCorrupt
 from omegad.search import QueryMemory, Sources, search
 from omegad.storage.database import open_reader, open_writer
 from omegad.storage.transaction import run_script, snapshot
+from omegad.views import kept
 from tests.builders import (
     EMBEDDER,
     FakeClock,
@@ -293,6 +298,112 @@ async def test_a_service_has_the_words_in_memory_and_none_of_what_was_erased(
         await until(lambda: (held := words()) and held.size_bytes)
         found = await it.caller.call("memory.query", text="attic cellar", mode="keyword")
         assert [one["content"] for one in found["results"]] == ["the cellar is dry"]
+
+
+def kept_in(views: Searched, words: ResidentWords) -> None:
+    """Keep words beside the views, as a service does."""
+    if found := words.to_keep():
+        head, arrays = found
+        kept.begin(views.connection, KEPT)
+        for number, part in enumerate(kept.cut(arrays), 1):
+            kept.add(views.connection, KEPT, number, part)
+        kept.finish(views.connection, KEPT, head)
+
+
+@pytest.fixture
+def kept_views(monkeypatch: pytest.MonkeyPatch) -> Iterator[Searched]:
+    """Views of some memories, in whose file words can be kept, in small parts."""
+    monkeypatch.setattr(resident_words, "KEPT_FROM", 2)
+    monkeypatch.setattr(kept, "PART_BYTES", 100)
+    views = Searched()
+    checkpoints = resources.files("omegad.views").joinpath("checkpoints.sql")
+    run_script(views.connection, checkpoints.read_text(encoding="utf-8"))
+    made(views, 60, 1)
+    yield views
+    views.connection.close()
+
+
+@pytest.mark.parametrize("later", [0, 9])
+def test_words_that_were_kept_are_those_of_full_text(kept_views: Searched, later: int) -> None:
+    words, next_words, read = ResidentWords(), ResidentWords(), ResidentWords()
+    next_words.fill_from_kept(kept_views.connection)
+    assert next_words.of(kept_views.connection) is None, "nothing was kept"
+    words.fill(kept_views.connection)
+    made(kept_views, 3, 2)
+    assert words.of(kept_views.connection) is not None
+    kept_in(kept_views, words)
+    assert words.to_keep() is None, "they are kept already"
+    if later:
+        made(kept_views, later, 3)
+        changed(kept_views, 3)
+    next_words.fill_from_kept(kept_views.connection)
+    read.fill(kept_views.connection)
+    found, wanted = next_words.of(kept_views.connection), read.of(kept_views.connection)
+    assert found is not None
+    assert wanted is not None
+    assert next_words.tokenizer is not None
+    for phrase in (*THINGS, *NAMES, "relay relay"):
+        tokens = next_words.tokenizer.tokens(phrase)
+        rows = wanted.holding(tokens).rows
+        assert found.holding(tokens).rows.tolist() == rows.tolist(), phrase
+        held = [one.scores([one.holding(tokens)], rows).tolist() for one in (found, wanted)]
+        assert held[0] == held[1], phrase
+
+
+@pytest.mark.parametrize("loss", ["too much", "erased", "unfinished"])
+def test_words_that_were_kept_and_are_not_those_of_full_text_are_left(
+    kept_views: Searched, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ResidentWords()
+    words.fill(kept_views.connection)
+    kept_in(kept_views, words)
+    match loss:
+        case "too much":
+            monkeypatch.setattr(resident_words, "CHANGED_MAX", 3)
+            made(kept_views, 4, 2)
+        case "erased":
+            kept_views.show(memory_erased("m1-5"))
+        case _:
+            kept.begin(kept_views.connection, KEPT)
+    next_words = ResidentWords()
+    next_words.fill_from_kept(kept_views.connection)
+    assert next_words.of(kept_views.connection) is None
+    next_words.fill(kept_views.connection)
+    assert next_words.of(kept_views.connection) is not None
+    assert next_words.to_keep() is not None
+
+
+def test_words_of_which_a_part_is_missing_are_damage(kept_views: Searched) -> None:
+    words = ResidentWords()
+    words.fill(kept_views.connection)
+    kept_in(kept_views, words)
+    kept_views.connection.execute("DELETE FROM kept WHERE part = (SELECT max(part) FROM kept)")
+    with pytest.raises(StorageCorrupt):
+        ResidentWords().fill_from_kept(kept_views.connection)
+
+
+@pytest.mark.usefixtures("model")
+async def test_a_service_keeps_the_words_for_the_next_and_erases_them(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resident_words, "KEPT_FROM", 2)
+    monkeypatch.setattr(served_index, "PAUSE_S", 0.0)
+    monkeypatch.setattr(served_index, "KEEP_EVERY_S", 0.02)
+
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="the cellar is dry")
+        stored = await it.caller.call("memory.store", content="the attic is damp", project="p")
+        await it.caught_up()
+        await it.caller.call("memory.query", text="cellar", mode="keyword")
+        with closing(open_reader(it.daemon.services.views.file)) as reader:
+            await until(lambda: kept.head(reader, KEPT))
+    monkeypatch.setattr(resident_words, "_whole", lambda *_: None)
+    async with served(paths, clock) as it:
+        near, file = it.daemon.services.near, it.daemon.services.views.file
+        await until(lambda: (index := near.index(file)) and index.words and index.words.size_bytes)
+        await it.caller.call("memory.erase", memory_id=stored["memory_id"])
+        with closing(open_reader(file)) as reader:
+            assert reader.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
 def test_what_changes_at_once_is_read_anew_where_it_is_much_and_not_kept_where_it_is_too_much(
