@@ -218,9 +218,10 @@ def _standing(one: Segment, phrase: Sequence[int]) -> Standing:
     for place, others in enumerate(found):
         if place != rarest and len(places):
             places = places[are_among(places + place, others.places)]
-    begins, ends = places.searchsorted(one.gone << ROW_SHIFT), places.searchsorted(one.gone + 1 << ROW_SHIFT)
-    if (begins < ends).any():
-        places, is_part = places[~are_among(places >> ROW_SHIFT, one.gone)], True
+    if len(one.gone):
+        begins, ends = (places.searchsorted(rows << ROW_SHIFT) for rows in (one.gone, one.gone + 1))
+        if (begins < ends).any():
+            places, is_part = places[~are_among(places >> ROW_SHIFT, one.gone)], True
     return Standing(places, len(_firsts(places >> ROW_SHIFT)) if is_part else memories)
 
 
