@@ -42,7 +42,7 @@ AMONG_CURRENT = f"""
 {_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE {overdue("?")})
   ORDER BY score DESC, rowid LIMIT +?
 """
-_HOLDS = "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
+_HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
 # As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
 _LATEST = (
     "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY"
@@ -71,8 +71,8 @@ class FullText:
 
     def holds(self, term: str, rows: Integers) -> npt.NDArray[np.bool_]:
         """Say of each of some memories, in ascending order, whether it holds a term."""
-        found = self._connection.execute(_HOLDS, (term, str(rows.tolist()))).fetchall()
-        return np.isin(rows, [row for (row,) in found])
+        found = (self._connection.execute(_HOLDS, (term, row)).fetchone() for row in rows.tolist())
+        return np.array([one is not None for one in found], np.bool_)
 
     def scores(self, wanted: Sequence[str], rows: Sequence[int]) -> dict[int, float]:
         """Return the BM25 scores, by row, of those of *rows* that hold any of the terms."""
@@ -86,6 +86,7 @@ class FullText:
         """Return the scores of those that hold any of the terms and pass a filter, the best and at most so
         many; as many as are to be *first* stand in order. *are_few* tells that few hold any.
         """
+        del first  # all are in order
         sql = FEW_AMONG_FILTERED if are_few else AMONG_FILTERED
         asked = AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
         return dict(self._connection.execute(asked, (_any_of(wanted), *among.values, limit)).fetchall())
@@ -185,9 +186,7 @@ def opened(
 def _best_first(
     rows: Integers, scores: npt.NDArray[np.float64], limit: int, first: int
 ) -> npt.NDArray[np.intp]:
-    """Return the places of the best of some scores, at most so many, of which the *first* stand in order, equals
-    by row.
-    """
+    """Return the places of the best of some scores, at most so many: the *first* in order, equals by row."""
     is_cut = len(rows) > limit
     first = limit if is_cut else first
     if len(rows) <= first:

@@ -167,7 +167,7 @@ def counted(held: Sequence[Holding], rows: Integers) -> Floats:
     at = np.minimum(rows.searchsorted(there), len(rows) - 1)
     weights = _weights(places) * (rows[at] == there)
     at += starts.repeat([len(one) for one in standing])
-    found: Floats = np.bincount(at, weights, len(held) * len(rows))
+    found: Floats = np.bincount(at, weights, len(held) * len(rows)).astype(np.float64, copy=False)
     return found.reshape(len(held), len(rows))
 
 
@@ -229,7 +229,8 @@ def _places_in(places: Integers, rows: Integers) -> Integers:
     """Return those of some places that are in some rows."""
     begins = places.searchsorted(rows << ROW_SHIFT)
     counts = places.searchsorted(rows + 1 << ROW_SHIFT) - begins
-    return places[np.arange(counts.sum()) + (begins - counts.cumsum() + counts).repeat(counts)]
+    found: Integers = places[np.arange(counts.sum()) + (begins - counts.cumsum() + counts).repeat(counts)]
+    return found
 
 
 def _weights(places: Integers) -> Floats:

@@ -40,10 +40,11 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """What the memories know of the terms of a question.
 
     `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold;
-    `latest` which those are, and `holders` which memories of those the question is about hold a rare one, both
-    in ascending order; `rarity` is the inverse document frequency of each among these, negative where none holds it.
-    `fulltext` says who holds what more than a thousand do; None where a connection has to be asked. `doubted`
-    says of a term's text how doubtful it is, 0 to 1, that what the memories hold by that is what is meant.
+    `latest` which those are, and `holders` which memories of those the question is about hold a rare one,
+    both in ascending order; `rarity` is the inverse document frequency of each among these, negative where
+    none holds it. `fulltext` says who holds what more than a thousand do; None where a connection has to be
+    asked. `doubted` says of a term's text how doubtful it is, 0 to 1, that what the memories hold by that is
+    what is meant.
     """
 
     counts: dict[str, int]
@@ -174,7 +175,7 @@ def vocabulary(words: Words, scope: Scope, named: Period | None) -> Vocabulary:
     """
     latest = {term: scope.fulltext.latest(term, MATCHES_MAX + 1)[::-1] for term in words.terms}
     known = {term: len(rows) for term, rows in latest.items()}
-    are_inside = scope.holds(np.concatenate(list(latest.values())))
+    are_inside = scope.holds_of_found(np.concatenate(list(latest.values())))
     memories, holders, rarity, end = scope.count, dict[str, Integers](), dict[str, float](), 0
     for term, count in known.items():
         is_inside = are_inside[end : (end := end + count)]

@@ -47,7 +47,7 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
     """
     known, sought, question = seen.candidates, seen.sought, seen.question
     best = {row: seen.shown.get(row) for row in rows}
-    then = {row for row, one in seen.shown.items() if one.is_then}
+    then = seen.then
     places = [
         place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
     ]

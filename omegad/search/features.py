@@ -127,6 +127,11 @@ class Observed(NamedTuple):
     shown: dict[int, MemoryFeatures]
     length: float
 
+    @property
+    def then(self) -> set[int]:
+        """The rows of those that are of the time that the question names, or were told right after that."""
+        return {row for row, one in self.shown.items() if one.is_then} if self.question.period else set()
+
 
 def matching(known: Candidates, question: Question) -> Array:
     """Return the features `MATCHING` of all candidates: shape (candidates, 6)."""
