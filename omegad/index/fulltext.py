@@ -12,7 +12,7 @@ import numpy.typing as npt
 from omegad.index import terms
 from omegad.index.active import overdue
 from omegad.index.filters import Filtered
-from omegad.index.postings import WEIGHTS, Holding, Integers, Postings, distinct
+from omegad.index.postings import ROW_SHIFT, WEIGHTS, Holding, Integers, Postings, counted, distinct
 from omegad.index.resident_words import ResidentWords, Tokenizer
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
@@ -69,9 +69,10 @@ class FullText:
         (rows,) = self._connection.execute(_LATEST, (term, most)).fetchone()
         return np.array(msgspec.json.decode(rows), np.int64)
 
-    def holds(self, term: str, row: int) -> bool:
-        """Say whether a memory holds a term."""
-        return self._connection.execute(_HOLDS, (term, row)).fetchone() is not None
+    def holds(self, term: str, rows: Integers) -> npt.NDArray[np.bool_]:
+        """Say of each of some memories, in ascending order, whether it holds a term."""
+        found = (self._connection.execute(_HOLDS, (term, row)).fetchone() for row in rows.tolist())
+        return np.array([one is not None for one in found], np.bool_)
 
     def scores(self, wanted: Sequence[str], rows: Sequence[int]) -> dict[int, float]:
         """Return the BM25 scores, by row, of those of *rows* that hold any of the terms."""
@@ -80,11 +81,12 @@ class FullText:
         return dict(self._connection.execute(AMONG_ROWS, (_any_of(wanted), str(list(rows)))).fetchall())
 
     def best(
-        self, wanted: Sequence[str], among: Filtered, limit: int, *, are_few: bool = False
+        self, wanted: Sequence[str], among: Filtered, limit: int, first: int, *, are_few: bool = False
     ) -> dict[int, float]:
-        """Return the scores of those that hold any of the terms and pass a filter, the best first and at most
-        so many; *are_few* tells that few hold any.
+        """Return the scores of those that hold any of the terms and pass a filter, the best and at most so
+        many; as many as are to be *first* stand in order. *are_few* tells that few hold any.
         """
+        del first  # all are in order
         sql = FEW_AMONG_FILTERED if are_few else AMONG_FILTERED
         asked = AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
         return dict(self._connection.execute(asked, (_any_of(wanted), *among.values, limit)).fetchall())
@@ -117,39 +119,39 @@ class ResidentFullText(FullText):
         """Return which memories hold a term, the latest first and at most so many."""
         return super().latest(term, most) if terms.is_beginning(term) else self._latest(term, most)
 
-    def holds(self, term: str, row: int) -> bool:
-        """Say whether a memory holds a term."""
+    def holds(self, term: str, rows: Integers) -> npt.NDArray[np.bool_]:
+        """Say of each of some memories, in ascending order, whether it holds a term."""
         if terms.is_beginning(term):
-            return super().holds(term, row)
-        return any(one.counts_in(np.array([row])).any() for one in self._holdings(term))
+            return super().holds(term, rows)
+        return np.asarray(counted(self._holdings(term), rows).any(axis=0))
 
     def scores(self, wanted: Sequence[str], rows: Sequence[int]) -> dict[int, float]:
         """Return the BM25 scores, by row, of those of *rows* that hold any of the terms."""
         if any(map(terms.is_beginning, wanted)):
             return super().scores(wanted, rows)
-        asked = np.array(rows, np.int64)
+        asked = np.sort(np.array(rows, np.int64))
         scores = self._postings.scores(self._of(wanted), asked)
         is_held = scores > 0
         return dict(zip(asked[is_held].tolist(), scores[is_held].tolist(), strict=True))
 
     def best(
-        self, wanted: Sequence[str], among: Filtered, limit: int, *, are_few: bool = False
+        self, wanted: Sequence[str], among: Filtered, limit: int, first: int, *, are_few: bool = False
     ) -> dict[int, float]:
-        """Return the scores of those that hold any of the terms and pass the filter, the best first and at
-        most so many.
+        """Return the scores of those that hold any of the terms and pass the filter, the best and at most so
+        many; as many as are to be *first* stand in order.
         """
         if any(map(terms.is_beginning, wanted)):
-            return super().best(wanted, among, limit, are_few=are_few)
+            return super().best(wanted, among, limit, first, are_few=are_few)
         held = self._of(wanted)
-        rows = distinct(np.concatenate([one.rows for one in held]))
+        found = [places for one in held for places in one.parts]
+        if not found:
+            return {}
+        rows = distinct(np.concatenate(found) >> ROW_SHIFT)
         check()
         rows = rows[self._passing(rows)]
         scores = self._postings.scores(held, rows)
-        if len(rows) > limit:
-            kept = scores >= np.partition(scores, -limit)[-limit]
-            rows, scores = rows[kept], scores[kept]
-        order = np.lexsort((rows, -scores))[:limit]
-        return dict(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+        best = _best_first(rows, scores, limit, first)
+        return dict(zip(rows[best].tolist(), scores[best].tolist(), strict=True))
 
     def _latest(self, term: str, most: int) -> Integers:
         (first, *others) = [one.latest(most) for one in self._holdings(term)]
@@ -179,6 +181,20 @@ def opened(
         assert words.tokenizer is not None
         return ResidentFullText(connection, postings, words.tokenizer, passing)
     return FullText(connection)
+
+
+def _best_first(
+    rows: Integers, scores: npt.NDArray[np.float64], limit: int, first: int
+) -> npt.NDArray[np.intp]:
+    """Return the places of the best of some scores, at most so many: the *first* in order, equals by row."""
+    is_cut = len(rows) > limit
+    first = limit if is_cut else first
+    if len(rows) <= first:
+        return np.lexsort((rows, -scores))
+    is_first = scores >= np.partition(scores, -first)[-first]
+    best = is_first.nonzero()[0]
+    best = best[np.lexsort((rows[best], -scores[best]))]
+    return best[:limit] if is_cut else np.append(best, (~is_first).nonzero()[0])
 
 
 def _any_of(wanted: Sequence[str]) -> str:

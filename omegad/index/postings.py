@@ -64,12 +64,12 @@ class Segment(NamedTuple):
 
     def without(self, rows: Integers) -> "Segment":
         """Return the segment without some memories."""
-        gone = self.rows[_are_among(self.rows, rows)]
+        gone = self.rows[are_among(self.rows, rows)]
         return self._replace(gone=distinct(np.append(self.gone, gone))) if len(gone) else self
 
     def left(self) -> npt.NDArray[np.bool_]:
         """Say of each of the rows whether it is of this segment still."""
-        return ~_are_among(self.rows, self.gone)
+        return ~are_among(self.rows, self.gone)
 
 
 class Standing(NamedTuple):
@@ -87,43 +87,24 @@ class Holding:
 
     def __init__(self, found: Sequence[Standing]) -> None:
         """Take where it stands in each segment; no memory is in two."""
-        self._parts = [places for places, _ in found]
+        self.parts = [places for places, _ in found]
         self.count = sum(memories for _, memories in found)
         """How many memories there are."""
 
-    @cached_property
-    def rows(self) -> Integers:
-        """The memories, in ascending order."""
-        found = [rows[_firsts(rows)] for rows in (one >> ROW_SHIFT for one in self._parts)]
-        return _ordered(found)
-
     def latest(self, most: int) -> Integers:
         """Return the memories, the latest first and at most so many."""
-        return _ordered([_last_rows(one, most) for one in self._parts])[::-1][:most]
+        return _ordered([_last_rows(one, most) for one in self.parts])[::-1][:most]
 
-    def counts_in(self, rows: Integers) -> Floats:
-        """Return what it counts in each of some rows, 0 where it is not."""
-        found = np.zeros(len(rows))
-        parts = self._parts
+    def within(self, rows: Integers) -> Integers:
+        """Return where it stands, at least as far as that is in some rows, which are in ascending order."""
+        parts = self.parts
         if len(parts) > 1 and len(rows):  # what is later than all of the rows, or before them, is left alone
-            least, most = rows.min() << ROW_SHIFT, rows.max() + 1 << ROW_SHIFT
+            least, most = rows[0] << ROW_SHIFT, rows[-1] + 1 << ROW_SHIFT
             parts = [one for one in parts if one[0] < most and one[-1] >= least]
-        for places in parts:
-            if len(rows) * FEW_OF < len(places):
-                begins = places.searchsorted(rows << ROW_SHIFT)
-                at = np.minimum(begins, len(places) - 1)
-                held = (places[at] >> ROW_SHIFT == rows).nonzero()[0]
-                begins = at[held]
-                counts = places.searchsorted(rows[held] + 1 << ROW_SHIFT) - begins
-                which = held.repeat(counts)
-                standing = places[np.arange(len(which)) + (begins - counts.cumsum() + counts).repeat(counts)]
-                found += np.bincount(which, _weights(standing), len(rows))
-            else:
-                first = _firsts(held := places >> ROW_SHIFT)
-                held, counted = held[first], np.add.reduceat(_weights(places), first)
-                at = np.minimum(held.searchsorted(rows), len(held) - 1)
-                found += np.where(held[at] == rows, counted[at], 0.0)
-        return found
+        found = [
+            _places_in(places, rows) if len(rows) * FEW_OF < len(places) else places for places in parts
+        ]
+        return found[0] if len(found) == 1 else np.concatenate([_NOWHERE, *found])
 
 
 class Postings:
@@ -148,14 +129,14 @@ class Postings:
         return Holding([one for one in found if len(one.places)])
 
     def scores(self, held: Sequence[Holding], rows: Integers) -> Floats:
-        """Return the BM25 scores (greater is better) of some rows, all of which there are, for phrases
-        together: what FTS5 computes.
+        """Return the BM25 scores (greater is better) of some rows, in ascending order and all of which there
+        are, for phrases together: what FTS5 computes.
         """
         spread = K1 * (1 - B + B * self._lengths_of(rows) / (self.tokens / (self.count or 1)))
-        counts, rarity = np.zeros((len(held), len(rows))), np.empty((len(held), 1))
-        for place, one in enumerate(held):
-            counts[place], having = one.counts_in(rows), one.count
-            rarity[place] = max(IDF_LEAST, math.log((self.count - having + 0.5) / (having + 0.5)))
+        counts = counted(held, rows)
+        rarity = np.array(
+            [max(IDF_LEAST, math.log((self.count - one.count + 0.5) / (one.count + 0.5))) for one in held]
+        )[:, None]
         found: Floats = (rarity * ((counts * (K1 + 1.0)) / (counts + spread))).sum(axis=0)
         return found
 
@@ -173,9 +154,25 @@ class Postings:
                 which = np.minimum(one.rows.searchsorted(rows), len(one.rows) - 1)
                 is_there = one.rows[which] == rows
                 if len(one.gone):
-                    is_there &= ~_are_among(rows, one.gone)
+                    is_there &= ~are_among(rows, one.gone)
                 found[is_there] = one.lengths[which[is_there]]
         return found
+
+
+def counted(held: Sequence[Holding], rows: Integers) -> Floats:
+    """Return what each phrase counts in each of some rows, which are in ascending order: shape (phrases,
+    rows), 0 where it is not.
+    """
+    if not len(rows) or not held:
+        return np.zeros((len(held), len(rows)))
+    standing = [one.within(rows) for one in held]
+    places, starts = np.concatenate(standing), np.arange(len(held)) * len(rows)
+    there = places >> ROW_SHIFT
+    at = np.minimum(rows.searchsorted(there), len(rows) - 1)
+    weights = _weights(places) * (rows[at] == there)
+    at += starts.repeat([len(one) for one in standing])
+    found: Floats = np.bincount(at, weights, len(held) * len(rows)).astype(np.float64, copy=False)
+    return found.reshape(len(held), len(rows))
 
 
 def segment(tokens: Integers, begins: Integers, ends: Integers, places: Integers) -> Segment:
@@ -224,11 +221,20 @@ def _standing(one: Segment, phrase: Sequence[int]) -> Standing:
         places = places - rarest
     for place, others in enumerate(found):
         if place != rarest and len(places):
-            places = places[_are_among(places + place, others.places)]
-    begins, ends = places.searchsorted(one.gone << ROW_SHIFT), places.searchsorted(one.gone + 1 << ROW_SHIFT)
-    if (begins < ends).any():
-        places, is_part = places[~_are_among(places >> ROW_SHIFT, one.gone)], True
+            places = places[are_among(places + place, others.places)]
+    if len(one.gone):
+        begins, ends = (places.searchsorted(rows << ROW_SHIFT) for rows in (one.gone, one.gone + 1))
+        if (begins < ends).any():
+            places, is_part = places[~are_among(places >> ROW_SHIFT, one.gone)], True
     return Standing(places, len(_firsts(places >> ROW_SHIFT)) if is_part else memories)
+
+
+def _places_in(places: Integers, rows: Integers) -> Integers:
+    """Return those of some places that are in some rows."""
+    begins = places.searchsorted(rows << ROW_SHIFT)
+    counts = places.searchsorted(rows + 1 << ROW_SHIFT) - begins
+    found: Integers = places[np.arange(counts.sum()) + (begins - counts.cumsum() + counts).repeat(counts)]
+    return found
 
 
 def _weights(places: Integers) -> Floats:
@@ -253,7 +259,7 @@ def _ordered(parts: Sequence[Integers]) -> Integers:
     return parts[0] if len(parts) == 1 else np.sort(np.concatenate([_NOWHERE, *parts]))
 
 
-def _are_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
+def are_among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
     """Say of each value whether it is among others, which are in ascending order."""
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
@@ -273,7 +279,7 @@ def _merged(*segments: Segment) -> Segment:
     for one in segments:
         order = one.begins.argsort()
         each = np.repeat(one.tokens[order], (one.ends - one.begins)[order])
-        is_left = ~_are_among(one.places >> ROW_SHIFT, one.gone)
+        is_left = ~are_among(one.places >> ROW_SHIFT, one.gone)
         tokens.append(each[is_left])
         places.append(one.places[is_left])
     return sorted_segment(np.concatenate(tokens), np.concatenate(places))

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import fulltext
+from omegad.index.active import overdue
 from omegad.index.columns import Selected, Selection, selection
 from omegad.index.filters import Filtered, Filters, where
 from omegad.index.vector_indexes import VectorIndexes
@@ -17,6 +18,7 @@ COUNTED_MAX = (
 )
 
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories AS m WHERE {condition} LIMIT +?)"
+_OVERDUE = f"SELECT EXISTS (SELECT 1 FROM memories WHERE {overdue('?')})"
 _AMONG = "SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
 
 
@@ -33,6 +35,7 @@ class Scope:
         """Bring *index* up to the connection's moment, and select what *filters* leave at *now_us*."""
         self._connection = connection
         self._index = index
+        self._now_us = now_us
         self.filtered = Filtered(*where(filters, now_us), is_everything=not filters.named())
         """The same as a condition on `memories AS m`."""
         rows = (
@@ -46,7 +49,9 @@ class Scope:
         if index is not None:
             index.sync(connection)
             self._embedded = index.selected(self.selection)
-        self.fulltext = fulltext.opened(connection, None if index is None else index.words, self.holds)
+        self.fulltext = fulltext.opened(
+            connection, None if index is None else index.words, self.holds_of_found
+        )
         """Full text, of which it says which memories the question is about."""
 
     @cached_property
@@ -75,6 +80,17 @@ class Scope:
         if len(unknown):
             found |= np.isin(rows, self._rows(_AMONG, str(unknown.tolist())))
         return found
+
+    def holds_of_found(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Say the same of rows of full text, which holds what can be found, and what is overdue."""
+        return np.ones(len(rows), np.bool_) if self._has_all_found else self.holds(rows)
+
+    @cached_property
+    def _has_all_found(self) -> bool:
+        return (
+            self.filtered.is_everything
+            and not self._connection.execute(_OVERDUE, (self._now_us,)).fetchone()[0]
+        )
 
     def _rows(self, sql: str, *values: object) -> list[int]:
         return [

@@ -195,6 +195,9 @@ def _expressions(term: str, language: Language) -> Iterator[str]:
     it is written with a v or without, for a word in another language than English also its stem; without
     spaces each two of its characters.
     """
+    if language.is_english and term.isascii() and term.isalpha() and term[1:].islower():
+        yield _quoted(term)  # a plain word, as most are
+        return
     parts = list(_RUN.finditer(term))
     if len(parts) > PARTS_MAX:
         for first in range(0, len(parts), PARTS_MAX):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from omegad.index import terms
 from omegad.index.filters import Filtered
 from omegad.index.fulltext import FullText
+from omegad.index.postings import Floats, Integers, are_among
 from omegad.index.scope import Scope
 from omegad.runtime.errors import Invalid
 from omegad.storage.driver import Connection
@@ -39,29 +40,30 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """What the memories know of the terms of a question.
 
     `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold;
-    `latest` which those are, the latest first; `holders` which memories of those the question is about hold a
-    rare one; `rarity` is the inverse document frequency of each among these, negative where none holds it.
-    `fulltext` says who holds what more than a thousand do; None where a connection has to be asked. `doubted`
-    says of a term's text how doubtful it is, 0 to 1, that what the memories hold by that is what is meant.
+    `latest` which those are, and `holders` which memories of those the question is about hold a rare one,
+    both in ascending order; `rarity` is the inverse document frequency of each among these, negative where
+    none holds it. `fulltext` says who holds what more than a thousand do; None where a connection has to be
+    asked. `doubted` says of a term's text how doubtful it is, 0 to 1, that what the memories hold by that is
+    what is meant.
     """
 
     counts: dict[str, int]
-    latest: dict[str, npt.NDArray[np.int64]]
-    holders: dict[str, frozenset[int]]
+    latest: dict[str, Integers]
+    holders: dict[str, Integers]
     rarity: dict[str, float]
     fulltext: FullText | None = None
     doubted: Mapping[str, float] = {}
 
-    def coverage(self, row: int, connection: Connection) -> float:
-        """Return the share of the terms, by their rarity, that a memory row holds: 0 to 1."""
-        held = (
-            rarity
-            for term, rarity in self.rarity.items()
-            if rarity > 0 and self._is_held(term, row, connection)
-        )
-        return sum(held) / (self._whole or 1.0)
+    def coverage(self, rows: Sequence[int], connection: Connection) -> Floats:
+        """Return the share of the terms, by their rarity, that each memory row holds: 0 to 1."""
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        asked, held = np.array(rows, np.int64)[order], np.zeros(len(rows))
+        for term, rarity in self.rarity.items():
+            if rarity > 0:
+                held[order] += rarity * self._are_held(term, asked, connection)
+        return held / (self._whole or 1.0)
 
-    def rare_coverage(self, rows: Sequence[int]) -> list[float]:
+    def rare_coverage(self, rows: Sequence[int]) -> Floats:
         """Return for each row the share of the terms that some memory holds, by their rarity, that it holds
         of those that are rare: 0 to 1.
 
@@ -69,11 +71,10 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         much besides.
         """
         total = sum(rarity for rarity in self.rarity.values() if rarity > 0) or 1.0
-        held = dict.fromkeys(rows, 0.0)
+        asked, held = np.array(rows, np.int64), np.zeros(len(rows))
         for term, holding in self.holders.items():
-            for row in held.keys() & holding:
-                held[row] += max(0.0, self.rarity.get(term, 0.0)) / total
-        return list(held.values())
+            held += are_among(asked, holding) * (max(0.0, self.rarity.get(term, 0.0)) / total)
+        return held
 
     def unknown(self, texts: Collection[str] | None = None) -> float:
         """Return the share of the terms, by their rarity, that no memory holds, and what of others is
@@ -95,13 +96,15 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     def _whole(self) -> float:
         return sum(map(abs, self.rarity.values()))
 
-    def _is_held(self, term: str, row: int, connection: Connection) -> bool:
+    def _are_held(self, term: str, rows: Integers, connection: Connection) -> npt.NDArray[np.bool_]:
         if (holding := self.holders.get(term)) is not None:
-            return row in holding
+            return are_among(rows, holding)
         latest = self.latest[term]
-        if len(latest) <= MATCHES_MAX or row >= latest[-1]:
-            return row in latest
-        return (self.fulltext or FullText(connection)).holds(term, row)
+        held = are_among(rows, latest)
+        if len(latest) > MATCHES_MAX and rows[0] < latest[0]:
+            older = rows < latest[0]
+            held[older] = (self.fulltext or FullText(connection)).holds(term, rows[older])
+        return held
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -170,20 +173,17 @@ def vocabulary(words: Words, scope: Scope, named: Period | None) -> Vocabulary:
     Framework" (2009), formula 3.3, with the 1 that keeps it positive for a term that most of the memories
     hold, as Lucene has it, and more smoothing.
     """
-    latest = {term: scope.fulltext.latest(term, MATCHES_MAX + 1) for term in words.terms}
+    latest = {term: scope.fulltext.latest(term, MATCHES_MAX + 1)[::-1] for term in words.terms}
     known = {term: len(rows) for term, rows in latest.items()}
-    inside = np.split(
-        scope.holds(np.concatenate(list(latest.values()))), np.cumsum(list(known.values()))[:-1]
-    )
-    holding = {term: rows[is_inside] for (term, rows), is_inside in zip(latest.items(), inside, strict=True)}
-    memories, rarity = scope.count, dict[str, float]()
+    are_inside = scope.holds_of_found(np.concatenate(list(latest.values())))
+    memories, holders, rarity, end = scope.count, dict[str, Integers](), dict[str, float](), 0
     for term, count in known.items():
-        if named is not None and named.is_named_by(terms.text_of(term)):
-            continue
-        having = max(len(holding[term]), count > MATCHES_MAX)
-        rarity[term] = rarity_of(memories, having)
-    rare = {term: frozenset(rows.tolist()) for term, rows in holding.items() if known[term] <= RARE}
-    return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity, fulltext=scope.fulltext)
+        is_inside = are_inside[end : (end := end + count)]
+        if count <= RARE:
+            holders[term] = latest[term][is_inside]
+        if named is None or not named.is_named_by(terms.text_of(term)):
+            rarity[term] = rarity_of(memories, max(int(np.count_nonzero(is_inside)), count > MATCHES_MAX))
+    return Vocabulary(counts=known, latest=latest, holders=holders, rarity=rarity, fulltext=scope.fulltext)
 
 
 def rarity_of(memories: int, having: int) -> float:
@@ -210,10 +210,10 @@ def best(fulltext: FullText, words: Words, counts: Mapping[str, int], limit: int
     is_rare = sum(counts.values()) <= MATCHES_MAX
     chosen = rarest(counts, limit)
     if len(chosen) < len(counts) and not is_rare:
-        found = fulltext.best([term for term in counts if term in chosen], among, limit, are_few=True)
+        found = fulltext.best([term for term in counts if term in chosen], among, limit, limit, are_few=True)
         if len(found) >= limit * ENOUGH:
             return Best(list(found), {})
-    scores = fulltext.best(words.terms, among, MATCHES_MAX if is_rare else limit)
+    scores = fulltext.best(words.terms, among, MATCHES_MAX if is_rare else limit, limit)
     return Best(list(scores)[:limit], scores, is_complete=is_rare)
 
 

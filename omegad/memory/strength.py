@@ -31,7 +31,8 @@ def strengths(memories: Sequence[Uses], types: MemoryTypes, now_us: int) -> Arra
     today.
     """
     kinds, uses, first, last = zip(*memories, strict=True) if memories else ((), (), (), ())
-    fades = np.array([types.of(kind).decays for kind in kinds], np.bool_)
+    known = {kind: types.of(kind).decays for kind in {*kinds}}
+    fades = np.array([known[kind] for kind in kinds], np.bool_)
     since_first, since_last = (
         np.sqrt(np.where(fades, np.maximum((now_us - np.array(moments, np.float64)) / DAY_US, 1.0), 1.0))
         for moments in (first, last)

@@ -202,7 +202,7 @@ def put_together(
     rows: Sequence[int],
     cosine: Mapping[int, float],
     bm25: Mapping[int, float],
-    rare: Sequence[float],
+    rare: npt.NDArray[np.float64],
     beside: tuple[Mapping[int, str], set[tuple[int, int]]],
 ) -> Candidates:
     """Return memory rows, in ascending order, as candidates: with their scores by row, the share of the rare
@@ -226,7 +226,7 @@ def put_together(
         cosine=cosines,
         is_embedded=embedded,
         bm25=scores,
-        rare=np.array(rare),
+        rare=rare,
         near_bm25=np.array(list(near_bm25.values())),
         session=np.array([numbers.setdefault(session.get(row, row), len(numbers)) for row in rows], np.intp),
     )

@@ -47,7 +47,7 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
     """
     known, sought, question = seen.candidates, seen.sought, seen.question
     best = {row: seen.shown.get(row) for row in rows}
-    then = {row for row, one in seen.shown.items() if one.is_then}
+    then = seen.then
     places = [
         place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
     ]
@@ -88,7 +88,7 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
         "intercept": 1.0,
         # What is of the time that is named holds all of a question that has no words beside.
         "covered": (
-            max((vocabulary.coverage(row, connection) for row in best), default=0.0)
+            float(vocabulary.coverage([*best], connection).max(initial=0.0))
             if vocabulary.rarity and not is_whatever
             else in_period
         ),

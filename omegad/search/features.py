@@ -7,7 +7,7 @@ for `confidence`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
 from omegad.index.words import SMOOTHING
 from omegad.memory.strength import USES, strengths
-from omegad.memory.types import MemoryType, MemoryTypes
+from omegad.memory.types import MemoryTypes
 from omegad.runtime.kept import Kept, bytes_of
 from omegad.search.candidates import TOLD_WITHIN_US, Candidates, SearchRequest
 from omegad.search.question import Question
@@ -74,22 +74,22 @@ FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
 
 
-class _Row(NamedTuple):
-    """A row of `_ROWS`; times in microseconds since 1970."""
+class _Rows(NamedTuple):
+    """Rows of `_ROWS`, by column; times in microseconds since 1970."""
 
-    id: int
-    priority: int
-    rating: int
-    on_probation: int
-    said_us: int
-    characters: int
-    author: str | None
-    session_id: str | None
-    text: str
-    event_type: str
-    uses: int
-    created_us: int
-    used_us: int
+    id: Sequence[int]
+    priority: Sequence[int]
+    rating: Sequence[int]
+    on_probation: Sequence[int]
+    said_us: Sequence[int]
+    characters: Sequence[int]
+    author: Sequence[str | None]
+    session_id: Sequence[str | None]
+    text: Sequence[str]
+    event_type: Sequence[str]
+    uses: Sequence[int]
+    created_us: Sequence[int]
+    used_us: Sequence[int]
 
 
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -127,6 +127,11 @@ class Observed(NamedTuple):
     shown: dict[int, MemoryFeatures]
     length: float
 
+    @property
+    def then(self) -> set[int]:
+        """The rows of those that are of the time that the question names, or were told right after that."""
+        return {row for row, one in self.shown.items() if one.is_then} if self.question.period else set()
+
 
 def matching(known: Candidates, question: Question) -> Array:
     """Return the features `MATCHING` of all candidates: shape (candidates, 6)."""
@@ -154,28 +159,24 @@ def shown(
 
     A row that is not there yet is left out.
     """
-    found = [_Row(*row) for row in connection.execute(_ROWS, (str(list(rows)),))]
-    if not found:
+    read = connection.execute(_ROWS, (str(list(rows)),)).fetchall()
+    if not read:
         return {}, 0.0
-    kinds = {row.event_type: types.of(row.event_type) for row in found}
-    present = strengths([row[-4:] for row in found], types, now_us).tolist()
-    of_rows = [
-        _of_row(row, kinds[row.event_type], question, strength)
-        for row, strength in zip(found, present, strict=True)
-    ]
-    features = np.column_stack([_held(question, rarity, [row.text for row in found]), of_rows])
+    found = _Rows(*zip(*read, strict=True))
+    strength = strengths([row[-4:] for row in read], types, now_us)
+    features = np.column_stack(
+        [_held(question, rarity, found.text), *_told(found, question, types), strength, found.on_probation]
+    )
     known = {
-        row.id: MemoryFeatures(
-            features=features[index],
-            said_us=row.said_us,
-            session_id=row.session_id,
-            is_spoken=row.author is not None,
-            text=row.text,
+        row: MemoryFeatures(
+            features=shows, said_us=said_us, session_id=session_id, is_spoken=author is not None, text=text
         )
-        for index, row in enumerate(found)
+        for row, shows, said_us, session_id, author, text in zip(
+            found.id, features, found.said_us, found.session_id, found.author, found.text, strict=True
+        )
     }
     low, high = (math.log1p(length) for length in LENGTHS)
-    length = float(np.mean([math.log1p(row.characters) for row in found]))
+    length = float(np.mean([*map(math.log1p, found.characters)]))
     return known, min(1.0, max(0.0, (length - low) / (high - low)))
 
 
@@ -258,21 +259,24 @@ _IN_A_ROW = Kept(
 )
 
 
-def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) -> list[float]:
-    """Return the features from "period" to the last of `PRIOR`."""
-    period = question.period
-    bounded = max(-RATING_MAX, min(RATING_MAX, row.rating))
-    return [
-        0.0 if period is None else _in_period(period, row.said_us),
-        float(row.author in question.names),
-        0.0 if row.author is None else max(0.0, 1 - math.log1p(row.characters) / math.log1p(FULL)),
-        math.log(row.characters / PASSAGE_CHARACTERS) if row.characters > PASSAGE_CHARACTERS else 0.0,
-        math.log2(kind.weight),
-        row.priority - 3.0,
-        float(2 * bounded if bounded < 0 else bounded),
-        strength,
-        float(row.on_probation),
+def _told(rows: _Rows, question: Question, types: MemoryTypes) -> Iterator[Sequence[float]]:
+    """Yield the features from "period" to "rating", each of all rows."""
+    period, full = question.period, math.log1p(FULL)
+    yield [0.0 if period is None else _in_period(period, said_us) for said_us in rows.said_us]
+    yield [author in question.names for author in rows.author]
+    yield [
+        0.0 if author is None else max(0.0, 1 - math.log1p(characters) / full)
+        for author, characters in zip(rows.author, rows.characters, strict=True)
     ]
+    yield [
+        math.log(characters / PASSAGE_CHARACTERS) if characters > PASSAGE_CHARACTERS else 0.0
+        for characters in rows.characters
+    ]
+    weights = {kind: math.log2(types.of(kind).weight) for kind in {*rows.event_type}}
+    yield [weights[kind] for kind in rows.event_type]
+    yield [priority - 3.0 for priority in rows.priority]
+    bounded = (max(-RATING_MAX, min(RATING_MAX, rating)) for rating in rows.rating)
+    yield [2.0 * rating if rating < 0 else rating for rating in bounded]
 
 
 def _in_period(period: Period, said_us: int) -> float:

@@ -200,8 +200,7 @@ def _nothing_of(connection: Connection, query: QueryMemory, seen: Observed, now_
     named = seen.question.period
     if named is None or named.start_us > now_us or query.mode in BY_WORDS:
         return None
-    is_any = any(one.is_then for one in seen.shown.values())
-    return None if is_any or has_any_of(connection, named, query, now_us) else named.days
+    return None if seen.then or has_any_of(connection, named, query, now_us) else named.days
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:

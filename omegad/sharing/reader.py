@@ -436,8 +436,12 @@ def _vocabulary(
     period = question.period
     return Vocabulary(
         counts={term: count.known for term, count in known.items()},
-        latest={term: np.array(sorted(rows, reverse=True), np.int64) for term, rows in holding.items()},
-        holders={term: count.numbers for term, count in known.items() if count.known <= RARE},
+        latest={term: np.array(sorted(rows), np.int64) for term, rows in holding.items()},
+        holders={
+            term: np.array(sorted(count.numbers), np.int64)
+            for term, count in known.items()
+            if count.known <= RARE
+        },
         rarity={
             term: words.rarity_of(inside, max(count.inside, count.known > words.MATCHES_MAX))
             for term, count in known.items()

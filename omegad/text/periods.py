@@ -104,6 +104,10 @@ _TOLD_FROM_NOW = _matching(r"\b(?:last|past|previous|this|ago|back|yesterday|tod
 _HELD_BY_ITSELF = _matching(
     rf"\b(?:{_A_MONTH}|Q[1-4]\b|spring|summer|autumn|fall\b|winter|years?\b|(?:19|20)\d\d|\d\d\.\d\d)"
 )
+# Without any of these no time is named, as in most questions, and nothing more is looked for.
+_SEASONS = ("spring", "summer", "autumn", "fall", "winter")
+_OF_DAYS = ("tomorrow", "morning", "afternoon", "evening")
+_NEEDED = re.compile("|".join(("[0-9]", *_MONTHS, *_SEASONS, *_WEEKDAYS, *_LENGTHS, *_OF_DAYS)))
 _WORD, _DATED = re.compile(r"[^\W_]+"), _matching(rf"\d.*|{_A_MONTH}")
 
 
@@ -139,6 +143,8 @@ def period(text: str, now_us: int) -> Period | None:
     What is before or until a time begins with the calendar; what is since or after one holds its first day,
     and today; a week, or a Sunday, before a day reaches up to that day, on which it may be told.
     """
+    if not _NEEDED.search(text.lower()):
+        return None
     today, text = (EPOCH + now_us * MICROSECOND).date(), " ".join(text.split())
     text = "m" + text[1:] if text.startswith("May ") else text  # the verb, as the first word
     impossible = suppress(ValueError, OverflowError)  # a day that no calendar has
