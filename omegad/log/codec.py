@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import UnionType
 
 import msgspec
@@ -13,6 +14,7 @@ Upcaster = Callable[[Payload], Payload]
 """Lifts the decoded JSON of one version to that of the next, with `type` set to its tag. Total and pure."""
 
 
+@cache
 def tag_of(kind: type[Event]) -> str:
     """Return the stored name of an event class."""
     return str(kind.__struct_config__.tag)

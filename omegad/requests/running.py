@@ -134,6 +134,7 @@ class RequestRunner:
             request=context.delivery,
             cause=context.cause,
             cursor=cursor,
+            asked=method.asks(params) if method.asks else None,
         )
 
     async def execute(

@@ -2,14 +2,15 @@
 memories were shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 
 import msgspec
 
 from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
-from omegad.log.projection import Statement
+from omegad.log.projection import Statement, to_json
 from omegad.session.events import (
     OWN,
     DeliveriesExpired,
@@ -106,6 +107,10 @@ INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
   SET is_open = 1, project = coalesce(excluded.project, project)
 """
 _REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ? AND is_open = 0"
+_REOPEN_ALL = """
+UPDATE state_agent_sessions SET is_open = 1
+WHERE is_open = 0 AND session_id IN (SELECT value FROM json_each(?))
+"""
 _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
@@ -151,6 +156,20 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case PayloadsAged(through=through):  # what remains says no more how it came in
             yield from _expired(through + 1)
             yield Statement("DELETE FROM state_payloads WHERE position <= ?", (through,))
+
+
+def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:
+    """Project events; the calls between two others that no hook told of in one statement."""
+    for is_told, some in groupby(events, _is_call_without_hook):
+        if is_told:
+            sessions = dict.fromkeys(recorded.session_id or "" for recorded in some)
+            yield Statement(_REOPEN_ALL, (to_json([*sessions]),))
+        else:
+            yield from chain.from_iterable(map(project, some))
+
+
+def _is_call_without_hook(recorded: RecordedEvent) -> bool:
+    return isinstance(recorded.event, ToolCalled) and recorded.event.delivery is None
 
 
 def _expired(before: Position) -> Iterator[Statement]:

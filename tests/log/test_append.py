@@ -207,6 +207,26 @@ async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(
     assert commits == [5]
 
 
+async def test_what_cannot_be_folded_spoils_nothing_for_whoever_reads_it_next(
+    tmp_path: Path, commits: list[int]
+) -> None:
+    def look(guards: DecisionState, _now_us: int) -> Decision:
+        assert guards[Memories].get("mem-1") is None
+        return Decision(answer=Written(word="looked"))
+
+    async with running_log(tmp_path / "log.db") as log:
+        steps = [proposal(queried()), proposal(tool_called(1), tool_called(1)), Proposal(decide=look)]
+        came_to = await asyncio.gather(*(log.append(step) for step in steps), return_exceptions=True)
+        assert isinstance(came_to[1], sqlite.IntegrityError)
+        assert [one.answer for one in came_to if isinstance(one, Outcome)] == [
+            Written(position=1),
+            Written(word="looked"),
+        ]
+        assert len(await everything(log)) == 1
+        assert proof(log).ok
+    assert commits == [3, 1, 1, 1]
+
+
 async def test_guards_follow_the_events(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, stored("mem-1", "one"), stored("mem-2", "two", pending=True), embedded("mem-1"))

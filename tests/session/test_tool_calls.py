@@ -1,6 +1,7 @@
 """Recording tool calls: each once, counted by session."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,16 @@ import msgspec
 import pytest
 
 from omegad.catalog import service
-from omegad.log.decision import Proposal
+from omegad.daemon import VOCABULARY
+from omegad.log.decision import Outcome, Proposal
+from omegad.log.event import END
 from omegad.log.event_log import EventLog
 from omegad.log.sanitise import excerpt_of
 from omegad.runtime.errors import Invalid
 from omegad.session import tool_calls as tool
-from omegad.session.events import ToolCalled
+from omegad.session.events import DeliveriesExpired, ToolCalled
 from omegad.session.tool_calls import RecordToolCall
-from tests.builders import FakeClock, everything, running_log
+from tests.builders import FakeClock, everything, proof, proposal, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -43,6 +46,37 @@ async def test_the_same_tool_use_counts_once_across_a_restart(tmp_path: Path, cl
         }
         assert await record(log, tool_use_id="t3") == {"outcome": 4, "position": 4, "call_index": 3}
         assert log.head == 4
+
+
+async def test_calls_that_share_a_commit_are_numbered_as_one_after_the_other(tmp_path: Path) -> None:
+    calls = [("s", "t1"), ("s", "t2"), ("other", "t1"), ("s", None), ("s", "t1"), ("s", "kept"), ("s", None)]
+    commands = [
+        RecordToolCall(session_id=session_id, tool_name="Bash", tool_use_id=use) for session_id, use in calls
+    ]
+    proposals = [
+        Proposal(decide=partial(tool.record, command, tool.cut(command)), asked=tool.asks(command))
+        for command in commands
+    ]
+    forgotten = proposal(DeliveriesExpired(before=END))
+    unasked = [msgspec.structs.replace(one, asked=None) for one in proposals]
+    states, answers = list[object](), list[list[object]]()
+    for name, all_at_once in (
+        ("one", False),
+        ("many", True),
+    ):
+        async with running_log(tmp_path / name) as log:
+            await record(log, tool_use_id="kept")
+            for some in (proposals, [*unasked[:2], forgotten, *unasked]):
+                came_to = (
+                    await log.append_all(some) if all_at_once else [await log.append(one) for one in some]
+                )
+                answers.append([one.answer for one in came_to if isinstance(one, Outcome)])
+            states.append(await log.on_writer(VOCABULARY.inline.digests))
+            assert proof(log).ok
+    numbers = [answer.call_index for answer in answers[0] if isinstance(answer, tool.ToolCallRecorded)]
+    assert numbers == [2, 3, 1, 4, 2, 1, 5]
+    assert answers[2:] == answers[:2]
+    assert states[0] == states[1]
 
 
 async def test_calls_without_an_id_count_each_time(tmp_path: Path) -> None:
