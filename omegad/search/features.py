@@ -7,6 +7,7 @@ for `confidence`.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,12 +35,17 @@ MATCHING = ("meaning", "words", "rare_words", "near_words", "session_meaning", "
 before and after it in its session; how much more than its own the best cosine and BM25 in its session are.
 """
 
-SHOWN = ("identifiers", "coverage", "in_a_row", "period", "author", "brief", "long")
+TOLD = ("author", "brief", "long", "asks", "answers")
+"""Whether the question names who said it; how far a turn of a conversation falls short of `FULL` characters;
+by how many e-folds it exceeds a passage. Of turns, as long as the question is English: whether it ends in a
+question; BM25 of the question that it follows at once.
+"""
+
+SHOWN = ("identifiers", "coverage", "in_a_row", "period", "first_person", "dated")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
 words, by their rarity among all that the question is about, one passage of it holds; which neighbouring words
-stand beside each other there; whether it is of the time that is named, or was told right after that; whether
-the question names who said it; how far a turn of a conversation falls short of `FULL` characters; by how many
-e-folds it exceeds a passage.
+stand beside each other there; whether it is of the time that is named, or was told right after that. Of turns, as
+long as the question is English: whether somebody says "I" or "we" in it; whether it says a time.
 """
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
@@ -47,7 +53,10 @@ PRIOR = ("type", "priority", "rating", "strength", "probation")
 how present it is by use and age (`memory/strength.py`), 0 to 1; whether it was captured unasked.
 """
 
-FEATURES = (*MATCHING, *SHOWN, *PRIOR)
+EARLY = (*MATCHING, *TOLD)
+"""What is known of all candidates, before any is read."""
+
+FEATURES = (*EARLY, *SHOWN, *PRIOR)
 IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 COVERAGE = FEATURES.index("coverage")
 
@@ -66,9 +75,14 @@ TOLD_LATER = 0.75  # what it counts that it was said within a day after the time
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
 # Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
+_AUTHOR = "CASE WHEN m.session_id IS NOT NULL THEN m.author END"
+_TOLD = f"""
+SELECT m.id, m.characters, m.is_question, {_AUTHOR} FROM memories AS m
+WHERE m.id IN (SELECT value FROM json_each(?))
+"""
 _ROWS = f"""
-SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us), m.characters,
-  CASE WHEN m.session_id IS NOT NULL THEN m.author END, m.session_id,
+SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us),
+  {_AUTHOR}, m.session_id,
   substr(m.content, 1, {READ_CHARACTERS}), {USES}
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
@@ -82,7 +96,6 @@ class _Row(NamedTuple):
     rating: int
     on_probation: int
     said_us: int
-    characters: int
     author: str | None
     session_id: str | None
     text: str
@@ -92,6 +105,14 @@ class _Row(NamedTuple):
     used_us: int
 
 
+_FIRST_PERSON = re.compile(r"\b(?:I|we|We)\b")
+_DATED = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|(?:last|next|this) (?:night|morning|afternoon|evening|week"
+    r"|weekend|month|year|spring|summer|fall|autumn|winter)|(?:(?:last|next|this) )?(?:mon|tues|wednes|thurs"
+    r"|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december"
+    r"|(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -140,6 +161,27 @@ def matching(known: Candidates, question: Question) -> Array:
     return np.stack([*own, known.rare, _scaled(known.near_bm25), *beyond], axis=1)
 
 
+def told(connection: Connection, known: Candidates, question: Question) -> tuple[Array, float]:
+    """Return the features `TOLD` of all candidates, shape (candidates, 5), and how long their texts are: from
+    0 for short ones to 1 for long ones.
+    """
+    count, of_full = len(known.ids), math.log1p(FULL)
+    characters, author, asks, is_spoken = np.zeros((4, count))
+    for row, length, is_question, name in connection.execute(_TOLD, (str(known.ids.tolist()),)):
+        place = int(known.ids.searchsorted(row))
+        characters[place] = length
+        if name is not None:
+            is_spoken[place], author[place], asks[place] = 1.0, name in question.names, is_question
+    lengths, (low, high) = np.log1p(characters), np.log1p(LENGTHS)
+    mean = float(lengths.mean()) if count else 0.0
+    asks *= question.language.is_english
+    answers = _scaled(known.bm25)[known.before] * asks[known.before] * is_spoken * (known.before >= 0)
+    brief = is_spoken * np.maximum(0.0, 1 - lengths / of_full)
+    beyond = np.log(np.maximum(characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
+    features = np.column_stack([author, brief, beyond, asks, answers])
+    return features, min(1.0, max(0.0, (mean - low) / (high - low)))
+
+
 def shown(
     connection: Connection,
     rows: Sequence[int],
@@ -148,23 +190,26 @@ def shown(
     *,
     types: MemoryTypes,
     now_us: int,
-) -> tuple[dict[int, MemoryFeatures], float]:
-    """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long
-    ones. *rarity* is how much each term of the question tells.
+) -> dict[int, MemoryFeatures]:
+    """Return what some memory rows show; *rarity* is how much each term of the question tells.
 
     A row that is not there yet is left out.
     """
     found = [_Row(*row) for row in connection.execute(_ROWS, (str(list(rows)),))]
     if not found:
-        return {}, 0.0
+        return {}
     kinds = {row.event_type: types.of(row.event_type) for row in found}
     present = strengths([row[-4:] for row in found], types, now_us).tolist()
     of_rows = [
         _of_row(row, kinds[row.event_type], question, strength)
         for row, strength in zip(found, present, strict=True)
     ]
-    features = np.column_stack([_held(question, rarity, [row.text for row in found]), of_rows])
-    known = {
+    texts = [row.text for row in found]
+    speaks = np.array([row.author is not None for row in found]) * question.language.is_english
+    said = speaks[:, None] * [_WORDS[text].says for text in texts]
+    period, prior = np.split(np.array(of_rows), [1], axis=1)
+    features = np.column_stack([_held(question, rarity, texts), period, said, prior])
+    return {
         row.id: MemoryFeatures(
             features=features[index],
             said_us=row.said_us,
@@ -174,9 +219,6 @@ def shown(
         )
         for index, row in enumerate(found)
     }
-    low, high = (math.log1p(length) for length in LENGTHS)
-    length = float(np.mean([math.log1p(row.characters) for row in found]))
-    return known, min(1.0, max(0.0, (length - low) / (high - low)))
 
 
 def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
@@ -237,10 +279,13 @@ def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str])
 
 
 class _Words(NamedTuple):
-    """The telling words of a text in order, as hashes, and at which of them each of its passages begins."""
+    """The telling words of a text in order, as hashes, and at which of them each of its passages begins;
+    whether it says "I" or "we", and whether it says a time.
+    """
 
     ids: npt.NDArray[np.int64]
     begins_at: npt.NDArray[np.intp]
+    says: tuple[bool, bool]
 
 
 def _words(text: str) -> _Words:
@@ -249,7 +294,9 @@ def _words(text: str) -> _Words:
     for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
-    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
+    spoken = text.partition(":")[2]  # a month may be the name of who speaks
+    says = (_FIRST_PERSON.search(spoken) is not None, _DATED.search(spoken) is not None)
+    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at), says)
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
@@ -259,14 +306,11 @@ _IN_A_ROW = Kept(
 
 
 def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) -> list[float]:
-    """Return the features from "period" to the last of `PRIOR`."""
+    """Return the feature "period" and those of `PRIOR`."""
     period = question.period
     bounded = max(-RATING_MAX, min(RATING_MAX, row.rating))
     return [
         0.0 if period is None else _in_period(period, row.said_us),
-        float(row.author in question.names),
-        0.0 if row.author is None else max(0.0, 1 - math.log1p(row.characters) / math.log1p(FULL)),
-        math.log(row.characters / PASSAGE_CHARACTERS) if row.characters > PASSAGE_CHARACTERS else 0.0,
         math.log2(kind.weight),
         row.priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),
