@@ -44,8 +44,8 @@ question; BM25 of the question that it follows at once.
 SHOWN = ("identifiers", "coverage", "in_a_row", "period", "first_person", "dated")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
 words, by their rarity among all that the question is about, one passage of it holds; which neighbouring words
-stand beside each other there; whether it is of the time that is named, or was told right after that. Of turns, as
-long as the question is English: whether somebody says "I" or "we" in it; whether it says a time.
+stand beside each other there; whether it is of the time that is named, or was told right after that. Of
+turns, as long as the question is English: whether somebody says "I" or "we" in it; whether it says a time.
 """
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
@@ -167,11 +167,14 @@ def told(connection: Connection, known: Candidates, question: Question) -> tuple
     """
     count, of_full = len(known.ids), math.log1p(FULL)
     characters, author, asks, is_spoken = np.zeros((4, count))
-    for row, length, is_question, name in connection.execute(_TOLD, (str(known.ids.tolist()),)):
-        place = int(known.ids.searchsorted(row))
-        characters[place] = length
-        if name is not None:
-            is_spoken[place], author[place], asks[place] = 1.0, name in question.names, is_question
+    if found := connection.execute(_TOLD, (str(known.ids.tolist()),)).fetchall():
+        ids, length, is_question, names = zip(*found, strict=True)
+        places = known.ids.searchsorted(ids)
+        characters[places] = length
+        is_spoken[places] = spoken = np.array([name is not None for name in names])
+        asks[places] = spoken * is_question
+        asked = question.names
+        author[places] = [name in asked for name in names] if asked else 0.0
     lengths, (low, high) = np.log1p(characters), np.log1p(LENGTHS)
     mean = float(lengths.mean()) if count else 0.0
     asks *= question.language.is_english

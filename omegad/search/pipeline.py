@@ -37,8 +37,8 @@ from omegad.storage.readers import check
 
 # Of the best matches, or as many as are asked for, that are looked at closely; all of them where the question
 # names a time
-SHORTLIST = 32
-BY_ITSELF = 6  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
+SHORTLIST = 24
+BY_ITSELF = 5  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
