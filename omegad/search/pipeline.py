@@ -39,6 +39,7 @@ from omegad.storage.readers import check
 # names a time
 SHORTLIST = 24
 BY_ITSELF = 5  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
+ELSEWHERE = (40, 10)  # the two in other languages than English, where matches alone tell what is likely
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
@@ -247,14 +248,15 @@ def looked_at(
     now_us = sought.scope.selection.now_us
     told, length = features.told(connection, found, question)
     early = np.hstack([features.matching(found, question), told])
-    # What is told of turns and lengths was fitted to English.
-    names, assumed = (MATCHING, 0.0) if sought.is_multilingual else (EARLY, length)
+    names, assumed, (most, by_itself) = EARLY, length, (SHORTLIST, BY_ITSELF)
+    if sought.is_multilingual:  # what is told of turns and lengths was fitted to English
+        names, assumed, (most, by_itself) = MATCHING, 0.0, ELSEWHERE
     weighed = sources.model.contributions(early[:, : len(names)], names, assumed, USUAL_COVERAGE)
     scores = weighed.sum(axis=1)
-    count = len(found.ids) if question.period else max(SHORTLIST, sought.wanted)
+    count = len(found.ids) if question.period else max(most, sought.wanted)
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
     for values in (found.bm25, found.cosine):
-        chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())
+        chosen.update(np.lexsort((found.ids, -values))[:by_itself].tolist())
     places = sorted(chosen)
     shown = features.shown(
         connection,
