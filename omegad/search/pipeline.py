@@ -248,7 +248,8 @@ def looked_at(
     now_us = sought.scope.selection.now_us
     told, length = features.told(connection, found, question)
     early = np.hstack([features.matching(found, question), told])
-    names, assumed, (most, by_itself) = EARLY, length, (SHORTLIST, BY_ITSELF)
+    names: tuple[str, ...] = EARLY
+    assumed, (most, by_itself) = length, (SHORTLIST, BY_ITSELF)
     if sought.is_multilingual:  # what is told of turns and lengths was fitted to English
         names, assumed, (most, by_itself) = MATCHING, 0.0, ELSEWHERE
     weighed = sources.model.contributions(early[:, : len(names)], names, assumed, USUAL_COVERAGE)
