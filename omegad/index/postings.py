@@ -101,9 +101,7 @@ class Holding:
         if len(parts) > 1 and len(rows):  # what is later than all of the rows, or before them, is left alone
             least, most = rows[0] << ROW_SHIFT, rows[-1] + 1 << ROW_SHIFT
             parts = [one for one in parts if one[0] < most and one[-1] >= least]
-        found = [
-            _places_in(places, rows) if len(rows) * FEW_OF < len(places) else places for places in parts
-        ]
+        found = [_places_in(places, rows) if len(rows) * FEW_OF < len(places) else places for places in parts]
         return found[0] if len(found) == 1 else np.concatenate([_NOWHERE, *found])
 
 

@@ -77,8 +77,9 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
     `cosine` is that of the nearest passage; of what is not embedded what its words let expect, and 0 without
     vectors. `bm25` is 0 where no term is in it; `rare` is the share of the question's rare words that it
-    holds. `near_bm25` is the sum of the scores of the memories right before and after it in its session.
-    `session` numbers the sessions; what is in none has a number of its own.
+    holds. `near_bm25` is the sum of the scores of the memories right before and after it in its session;
+    `before` is where the former stands in the arrays, -1 where it is no candidate. `session` numbers the
+    sessions; what is in none has a number of its own.
     """
 
     ids: npt.NDArray[np.int64]
@@ -87,6 +88,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     bm25: npt.NDArray[np.float64]
     rare: npt.NDArray[np.float64]
     near_bm25: npt.NDArray[np.float64]
+    before: npt.NDArray[np.intp]
     session: npt.NDArray[np.intp]
 
     def index_of(self, row: int) -> int | None:
@@ -210,16 +212,19 @@ def put_together(
     """
     ids, scores = np.array(rows, np.int64), np.array([bm25.get(row, 0.0) for row in rows])
     cosines, embedded = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
-    places = ids.searchsorted(list(cosine))
-    cosines[places], embedded[places] = list(cosine.values()), True
+    compared = ids.searchsorted(list(cosine))
+    cosines[compared], embedded[compared] = list(cosine.values()), True
     cosines = np.where(
         embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0)
     )
     session, found = beside
-    near_bm25 = dict.fromkeys(rows, 0.0)
+    near_bm25, before = dict.fromkeys(rows, 0.0), dict.fromkeys(rows, -1)
+    places = {row: place for place, row in enumerate(rows)}
     for row, other in found:
         if other in bm25 and row in near_bm25 and other in near_bm25:
             near_bm25[row] += bm25[other]
+            if other < row:
+                before[row] = places[other]
     numbers: dict[str | int, int] = {}
     return Candidates(
         ids=ids,
@@ -228,5 +233,6 @@ def put_together(
         bm25=scores,
         rare=rare,
         near_bm25=np.array(list(near_bm25.values())),
+        before=np.array(list(before.values()), np.intp),
         session=np.array([numbers.setdefault(session.get(row, row), len(numbers)) for row in rows], np.intp),
     )

@@ -7,6 +7,7 @@ for `confidence`.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,12 +35,17 @@ MATCHING = ("meaning", "words", "rare_words", "near_words", "session_meaning", "
 before and after it in its session; how much more than its own the best cosine and BM25 in its session are.
 """
 
-SHOWN = ("identifiers", "coverage", "in_a_row", "period", "author", "brief", "long")
+TOLD = ("author", "brief", "long", "asks", "answers")
+"""Whether the question names who said it; how far a turn of a conversation falls short of `FULL` characters;
+by how many e-folds it exceeds a passage. Of turns, as long as the question is English: whether it ends in a
+question; BM25 of the question that it follows at once.
+"""
+
+SHOWN = ("identifiers", "coverage", "in_a_row", "period", "first_person", "dated")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
 words, by their rarity among all that the question is about, one passage of it holds; which neighbouring words
-stand beside each other there; whether it is of the time that is named, or was told right after that; whether
-the question names who said it; how far a turn of a conversation falls short of `FULL` characters; by how many
-e-folds it exceeds a passage.
+stand beside each other there; whether it is of the time that is named, or was told right after that. Of
+turns, as long as the question is English: whether somebody says "I" or "we" in it; whether it says a time.
 """
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
@@ -47,7 +53,10 @@ PRIOR = ("type", "priority", "rating", "strength", "probation")
 how present it is by use and age (`memory/strength.py`), 0 to 1; whether it was captured unasked.
 """
 
-FEATURES = (*MATCHING, *SHOWN, *PRIOR)
+EARLY = (*MATCHING, *TOLD)
+"""What is known of all candidates, before any is read."""
+
+FEATURES = (*EARLY, *SHOWN, *PRIOR)
 IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 COVERAGE = FEATURES.index("coverage")
 
@@ -66,9 +75,14 @@ TOLD_LATER = 0.75  # what it counts that it was said within a day after the time
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
 # Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
+_AUTHOR = "CASE WHEN m.session_id IS NOT NULL THEN m.author END"
+_TOLD = f"""
+SELECT m.id, m.characters, m.is_question, {_AUTHOR} FROM memories AS m
+WHERE m.id IN (SELECT value FROM json_each(?))
+"""
 _ROWS = f"""
-SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us), m.characters,
-  CASE WHEN m.session_id IS NOT NULL THEN m.author END, m.session_id,
+SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us),
+  {_AUTHOR}, m.session_id,
   substr(m.content, 1, {READ_CHARACTERS}), {USES}
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
@@ -82,7 +96,6 @@ class _Rows(NamedTuple):
     rating: Sequence[int]
     on_probation: Sequence[int]
     said_us: Sequence[int]
-    characters: Sequence[int]
     author: Sequence[str | None]
     session_id: Sequence[str | None]
     text: Sequence[str]
@@ -92,6 +105,14 @@ class _Rows(NamedTuple):
     used_us: Sequence[int]
 
 
+_FIRST_PERSON = re.compile(r"\b(?:I|we|We)\b")
+_DATED = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|(?:last|next|this) (?:night|morning|afternoon|evening|week"
+    r"|weekend|month|year|spring|summer|fall|autumn|winter)|(?:(?:last|next|this) )?(?:mon|tues|wednes|thurs"
+    r"|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december"
+    r"|(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -145,6 +166,30 @@ def matching(known: Candidates, question: Question) -> Array:
     return np.stack([*own, known.rare, _scaled(known.near_bm25), *beyond], axis=1)
 
 
+def told(connection: Connection, known: Candidates, question: Question) -> tuple[Array, float]:
+    """Return the features `TOLD` of all candidates, shape (candidates, 5), and how long their texts are: from
+    0 for short ones to 1 for long ones.
+    """
+    count, of_full = len(known.ids), math.log1p(FULL)
+    characters, author, asks, is_spoken = np.zeros((4, count))
+    if found := connection.execute(_TOLD, (str(known.ids.tolist()),)).fetchall():
+        ids, length, is_question, names = zip(*found, strict=True)
+        places = known.ids.searchsorted(ids)
+        characters[places] = length
+        is_spoken[places] = spoken = np.array([name is not None for name in names])
+        asks[places] = spoken * is_question
+        asked = question.names
+        author[places] = [name in asked for name in names] if asked else 0.0
+    lengths, (low, high) = np.log1p(characters), np.log1p(LENGTHS)
+    mean = float(lengths.mean()) if count else 0.0
+    asks *= question.language.is_english
+    answers = _scaled(known.bm25)[known.before] * asks[known.before] * is_spoken * (known.before >= 0)
+    brief = is_spoken * np.maximum(0.0, 1 - lengths / of_full)
+    beyond = np.log(np.maximum(characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
+    features = np.column_stack([author, brief, beyond, asks, answers])
+    return features, min(1.0, max(0.0, (mean - low) / (high - low)))
+
+
 def shown(
     connection: Connection,
     rows: Sequence[int],
@@ -153,21 +198,28 @@ def shown(
     *,
     types: MemoryTypes,
     now_us: int,
-) -> tuple[dict[int, MemoryFeatures], float]:
-    """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long
-    ones. *rarity* is how much each term of the question tells.
+) -> dict[int, MemoryFeatures]:
+    """Return what some memory rows show; *rarity* is how much each term of the question tells.
 
     A row that is not there yet is left out.
     """
     read = connection.execute(_ROWS, (str(list(rows)),)).fetchall()
     if not read:
-        return {}, 0.0
+        return {}
     found = _Rows(*zip(*read, strict=True))
-    strength = strengths([row[-4:] for row in read], types, now_us)
+    period = question.period
+    speaks = np.array([author is not None for author in found.author]) * question.language.is_english
     features = np.column_stack(
-        [_held(question, rarity, found.text), *_told(found, question, types), strength, found.on_probation]
+        [
+            _held(question, rarity, found.text),
+            [0.0 if period is None else _in_period(period, said_us) for said_us in found.said_us],
+            speaks[:, None] * [_WORDS[text].says for text in found.text],
+            *_typed(found, types),
+            strengths([row[-4:] for row in read], types, now_us),
+            found.on_probation,
+        ]
     )
-    known = {
+    return {
         row: MemoryFeatures(
             features=shows, said_us=said_us, session_id=session_id, is_spoken=author is not None, text=text
         )
@@ -175,9 +227,6 @@ def shown(
             found.id, features, found.said_us, found.session_id, found.author, found.text, strict=True
         )
     }
-    low, high = (math.log1p(length) for length in LENGTHS)
-    length = float(np.mean([*map(math.log1p, found.characters)]))
-    return known, min(1.0, max(0.0, (length - low) / (high - low)))
 
 
 def telling(rarity: Mapping[str, float], memories: int) -> dict[str, float]:
@@ -238,10 +287,13 @@ def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str])
 
 
 class _Words(NamedTuple):
-    """The telling words of a text in order, as hashes, and at which of them each of its passages begins."""
+    """The telling words of a text in order, as hashes, and at which of them each of its passages begins;
+    whether it says "I" or "we", and whether it says a time.
+    """
 
     ids: npt.NDArray[np.int64]
     begins_at: npt.NDArray[np.intp]
+    says: tuple[bool, bool]
 
 
 def _words(text: str) -> _Words:
@@ -250,7 +302,9 @@ def _words(text: str) -> _Words:
     for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
-    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
+    spoken = text.partition(":")[2]  # a month may be the name of who speaks
+    says = (_FIRST_PERSON.search(spoken) is not None, _DATED.search(spoken) is not None)
+    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at), says)
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
@@ -259,19 +313,8 @@ _IN_A_ROW = Kept(
 )
 
 
-def _told(rows: _Rows, question: Question, types: MemoryTypes) -> Iterator[Sequence[float]]:
-    """Yield the features from "period" to "rating", each of all rows."""
-    period, full = question.period, math.log1p(FULL)
-    yield [0.0 if period is None else _in_period(period, said_us) for said_us in rows.said_us]
-    yield [author in question.names for author in rows.author]
-    yield [
-        0.0 if author is None else max(0.0, 1 - math.log1p(characters) / full)
-        for author, characters in zip(rows.author, rows.characters, strict=True)
-    ]
-    yield [
-        math.log(characters / PASSAGE_CHARACTERS) if characters > PASSAGE_CHARACTERS else 0.0
-        for characters in rows.characters
-    ]
+def _typed(rows: _Rows, types: MemoryTypes) -> Iterator[Sequence[float]]:
+    """Yield the features "type", "priority" and "rating", each of all rows."""
     weights = {kind: math.log2(types.of(kind).weight) for kind in {*rows.event_type}}
     yield [weights[kind] for kind in rows.event_type]
     yield [priority - 3.0 for priority in rows.priority]

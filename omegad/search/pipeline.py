@@ -19,6 +19,7 @@ from omegad.search import confidence, features, folding, following, near_names, 
 from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, has_any_of, linked
 from omegad.search.features import (
     COVERAGE,
+    EARLY,
     FEATURES,
     IDENTIFIERS,
     MATCHING,
@@ -36,10 +37,9 @@ from omegad.storage.readers import check
 
 # Of the best matches, or as many as are asked for, that are looked at closely; all of them where the question
 # names a time
-SHORTLIST = 40
-BY_ITSELF = (
-    10  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
-)
+SHORTLIST = 24
+BY_ITSELF = 5  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
+ELSEWHERE = (40, 10)  # the two in other languages than English, where matches alone tell what is likely
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
@@ -245,14 +245,20 @@ def looked_at(
 ) -> Observed:
     """Return what the likeliest of the candidates show."""
     now_us = sought.scope.selection.now_us
-    matching = features.matching(found, question)
-    scores = sources.model.contributions(matching, MATCHING, 0.0, USUAL_COVERAGE).sum(axis=1)
-    count = len(found.ids) if question.period else max(SHORTLIST, sought.wanted)
+    told, length = features.told(connection, found, question)
+    early = np.hstack([features.matching(found, question), told])
+    names: tuple[str, ...] = EARLY
+    assumed, (most, by_itself) = length, (SHORTLIST, BY_ITSELF)
+    if sought.is_multilingual:  # what is told of turns and lengths was fitted to English
+        names, assumed, (most, by_itself) = MATCHING, 0.0, ELSEWHERE
+    weighed = sources.model.contributions(early[:, : len(names)], names, assumed, USUAL_COVERAGE)
+    scores = weighed.sum(axis=1)
+    count = len(found.ids) if question.period else max(most, sought.wanted)
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
     for values in (found.bm25, found.cosine):
-        chosen.update(np.lexsort((found.ids, -values))[:BY_ITSELF].tolist())
+        chosen.update(np.lexsort((found.ids, -values))[:by_itself].tolist())
     places = sorted(chosen)
-    shown, length = features.shown(
+    shown = features.shown(
         connection,
         found.ids[places].tolist(),
         question,
@@ -264,7 +270,7 @@ def looked_at(
     places = [place for place in places if int(found.ids[place]) in shown]
     rows = found.ids[places].tolist()
     closely = np.array([shown[row].features for row in rows]).reshape(len(rows), len(SHOWN) + len(PRIOR))
-    return Observed(question, sought, found, rows, np.hstack([matching[places], closely]), shown, length)
+    return Observed(question, sought, found, rows, np.hstack([early[places], closely]), shown, length)
 
 
 def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:

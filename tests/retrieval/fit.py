@@ -27,7 +27,7 @@ from scipy.special import expit
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import model as models
-from omegad.search.features import FEATURES, MATCHING, PRIOR
+from omegad.search.features import FEATURES, MATCHING, PRIOR, TOLD
 from omegad.search.model import Newness, RankingModel, Weight
 from tests.retrieval.corpora import FEW, Asked, Library, embedder, first_day, named, of_files, precision
 
@@ -70,6 +70,8 @@ SMALL = 200
 # least
 ANSWERED = 0.985
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
+TURNS = ("asks", "answers", "first_person", "dated")
+"""The features of turns, which are fitted by themselves as well; of long texts they say nothing."""
 BY_LENGTH = tuple(name for name in FITTED if name not in STATED)
 """The features whose weight depends on how long the texts are."""
 
@@ -87,6 +89,17 @@ class Signs(NamedTuple):
     answers: bool
 
 
+class Shortlist(NamedTuple):
+    """What was looked at for a question: the features to be weighed, what the others give, the share that
+    each is of the answers, and how much the question weighs.
+    """
+
+    features: Array
+    given: Array
+    wanted: Array
+    weight: float
+
+
 def main() -> int:
     """Fit and print; return 0, or 2 where a file or the model is missing."""
     options = _options()
@@ -96,9 +109,17 @@ def main() -> int:
     except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    if options.turns:
+        library = Library(corpora, embed)
+        _fit_turns(library, options)
+        save()
+        return 0
     judgements = [*first_day(), *(one for folder in options.precision for one in precision(folder))]
     library = Library([*corpora, *judgements], embed)
-    start = _model({name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING})
+    start = _model(
+        {name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING}
+        | {name: Weight(0.0, 0.0, 0.0, 1.0) for name in TOLD}
+    )
     asked, fitted_to = Domains(), Domains()
     for _ in range(ROUNDS):  # the shortlist is chosen by the weights that are fitted to it
         asked = _by_domain(
@@ -126,8 +147,29 @@ def main() -> int:
         )
     save()
     if options.write:
-        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(_rounded(fitted)), indent=2) + b"\n")
+        _write(fitted)
     return 0
+
+
+def _fit_turns(library: Library, options: argparse.Namespace) -> None:
+    start = models.fitted()
+    asked = _by_domain(
+        library.ask(corpus, question, start)
+        for corpus in library.corpora
+        for question in corpus.questions
+        if question.gold
+    )
+    fitted_to = {domain: some for domain, some in asked.items() if domain not in options.aside}
+    for domain, some in asked.items():
+        others = {name: those for name, those in fitted_to.items() if name != domain}
+        _print("in force", domain, some, partial(library.rank, model=start))
+        _print(f"without {domain}", domain, some, partial(library.rank, model=_turns(others, start)))
+    fitted = _turns(fitted_to, start)
+    for domain, some in asked.items():
+        _print("fitted to all", domain, some, partial(library.rank, model=fitted))
+    if options.write:
+        said = f"{start.provenance.split('; turns', 1)[0]}; turns beside these: {_counts(fitted_to)}"
+        _write(msgspec.structs.replace(fitted, provenance=said))
 
 
 def _by_domain(asked: Iterable[Asked]) -> Domains:
@@ -141,7 +183,7 @@ def _ranking(domains: Domains) -> RankingModel:
     """Return the model of the ranking alone: of a softmax over each question's shortlist, that of the
     greatest likelihood of its answers.
     """
-    tables, golds, shares, given, lengths = [], [], [], [], []
+    tables, lengths = list[Shortlist](), list[float]()
     by_length, by_coverage = ([FITTED.index(name) for name in names] for names in (BY_LENGTH, BY_COVERAGE))
     for some in domains.values():
         for one in some:
@@ -150,30 +192,12 @@ def _ranking(domains: Domains) -> RankingModel:
                 features = one.seen.features[:, : len(FITTED)]
                 longer = one.seen.length * features[:, by_length]
                 covered = features[:, FITTED.index("coverage")].max() * features[:, by_coverage]
-                tables.append(np.hstack([features, longer, covered]))
-                given.append(one.seen.features[:, len(FITTED) :] @ np.array([PRIORS[name] for name in PRIOR]))
-                golds.append(gold / gold.sum())
+                given = one.seen.features[:, len(FITTED) :] @ np.array([PRIORS[name] for name in PRIOR])
+                table = np.hstack([features, longer, covered])
+                tables.append(Shortlist(table, given, gold / gold.sum(), 1 / len(some)))
                 lengths.append(one.seen.length)
-                shares.append(1 / len(some))
-    whole, wanted, offset = np.concatenate(tables), np.concatenate(golds), np.concatenate(given)
-    starts = np.cumsum([0, *map(len, golds)])[:-1]
-    which = np.repeat(np.arange(len(golds)), [len(gold) for gold in golds])
-    weight, spread = np.array(shares), whole.std(axis=0) + 1e-6
-    scaled = whole / spread
-
-    def loss(weights: Array) -> tuple[float, Array]:
-        scores = scaled @ weights + offset
-        scores -= np.maximum.reduceat(scores, starts)[which]
-        odds = np.exp(scores)
-        total = np.add.reduceat(odds, starts)
-        missed = -float(weight @ np.add.reduceat(wanted * (scores - np.log(total)[which]), starts))
-        slope = scaled.T @ (weight[which] * (odds / total[which] - wanted))
-        return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
-
-    found = (
-        minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x
-        / spread
-    )
+    found = _likeliest(tables)
+    whole = np.concatenate([one.features for one in tables])
     slopes = found[len(FITTED) :].tolist()
     by_length_slope: dict[str, float] = dict(zip(BY_LENGTH, slopes, strict=False))
     by_coverage_slope: dict[str, float] = dict(zip(BY_COVERAGE, slopes[len(BY_LENGTH) :], strict=True))
@@ -189,6 +213,48 @@ def _ranking(domains: Domains) -> RankingModel:
     }
     stated = {name: Weight(value, value, 0.0, 1.0) for name, value in STATED.items()}
     return _model(weights | stated, (float(min(lengths)), float(max(lengths))))
+
+
+def _turns(domains: Domains, model: RankingModel) -> RankingModel:
+    """Return a model with the weights of `TURNS` of the greatest likelihood beside its others."""
+    tables, places = list[Shortlist](), [FEATURES.index(name) for name in TURNS]
+    none = {name: Weight(0.0, 0.0, 0.0, 1.0) for name in TURNS}
+    others = msgspec.structs.replace(model, ranking={**model.ranking, **none})
+    for some in domains.values():
+        for one in some:
+            gold = np.isin(one.seen.rows, list(one.gold))
+            if gold.any():
+                covered = float(one.seen.features[:, FEATURES.index("coverage")].max())
+                given = others.contributions(one.seen.features, FEATURES, one.seen.length, covered)
+                told = (1 - one.seen.length) * one.seen.features[:, places]
+                tables.append(Shortlist(told, given.sum(axis=1), gold / gold.sum(), 1 / len(some)))
+    found = zip(TURNS, _likeliest(tables).tolist(), strict=True)
+    fitted_anew = {name: Weight(value, 0.0, 0.0, 1.0) for name, value in found}
+    return msgspec.structs.replace(model, ranking={**model.ranking, **fitted_anew})
+
+
+def _likeliest(shortlists: Sequence[Shortlist]) -> Array:
+    """Return what a unit of each feature adds, in the softmax of the greatest likelihood."""
+    whole, offset, wanted = (
+        np.concatenate(part) for part in list(zip(*shortlists, strict=True))[: len(Shortlist._fields) - 1]
+    )
+    starts = np.cumsum([0, *(len(one.given) for one in shortlists)])[:-1]
+    which = np.repeat(np.arange(len(shortlists)), [len(one.given) for one in shortlists])
+    weight, spread = np.array([one.weight for one in shortlists]), whole.std(axis=0) + 1e-6
+    scaled = whole / spread
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        scores = scaled @ weights + offset
+        scores -= np.maximum.reduceat(scores, starts)[which]
+        odds = np.exp(scores)
+        total = np.add.reduceat(odds, starts)
+        missed = -float(weight @ np.add.reduceat(wanted * (scores - np.log(total)[which]), starts))
+        slope = scaled.T @ (weight[which] * (odds / total[which] - wanted))
+        return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
+
+    found = minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000})
+    best: Array = found.x / spread
+    return best
 
 
 def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness:
@@ -416,11 +482,18 @@ def _print(label: str, domain: str, some: Sequence[Asked], rank: Callable[[Asked
 
 
 def _provenance(domains: Domains) -> str:
-    counts = ", ".join(
+    return f"python -m tests.retrieval.fit; all-MiniLM-L6-v2; domains of equal weight: {_counts(domains)}"
+
+
+def _counts(domains: Domains) -> str:
+    return ", ".join(
         f"{domain} ({len({one.corpus.name for one in some})} projects, {len(some)} questions)"
         for domain, some in domains.items()
     )
-    return f"python -m tests.retrieval.fit; all-MiniLM-L6-v2; domains of equal weight: {counts}"
+
+
+def _write(fitted: RankingModel) -> None:
+    TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(_rounded(fitted)), indent=2) + b"\n")
 
 
 def _rounded(fitted: RankingModel) -> RankingModel:
@@ -458,6 +531,9 @@ def _options() -> argparse.Namespace:
         type=Path,
         metavar="FOLDER",
         help="folders of fixtures in the form of PrecisionMemBench, to fit to them what is shown beside the first",
+    )
+    parser.add_argument(
+        "--turns", action="store_true", help="fit what turns show alone, beside the other weights in force"
     )
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
     return parser.parse_args()

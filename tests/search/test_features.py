@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.index.terms import telling
-from omegad.search import features
-from omegad.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, TOLD_LATER, MemoryFeatures
+from omegad.search import QueryMemory, features, pipeline
+from omegad.search.features import (
+    FEATURES,
+    PART_OF_NAME,
+    PRIOR,
+    RATING_MAX,
+    SHOWN,
+    TOLD_LATER,
+    MemoryFeatures,
+)
 from omegad.search.question import understood
 from tests.builders import START_US, edited, promoted, rated
 from tests.searching import LATER_US, Searched, day
@@ -17,11 +25,19 @@ from tests.searching import LATER_US, Searched, day
 def shown(views: Searched, row: int, question: str = "x") -> MemoryFeatures:
     """Return what a row shows, all terms of the question being as rare."""
     asked, rarity = understood(question, LATER_US), dict.fromkeys(telling(question), 1.0)
-    return features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)[0][row]
+    return features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)[row]
 
 
 def value(views: Searched, row: int, name: str, question: str = "x") -> float:
     return float(shown(views, row, question).features[[*SHOWN, *PRIOR].index(name)])
+
+
+def observed(views: Searched, question: str, rows: list[int], names: tuple[str, ...]) -> list[list[float]]:
+    """Return some of the features that a search sees of some rows, by row."""
+    query = QueryMemory(text=question)
+    seen = pipeline.observed(views.connection, query, views.sources(query), LATER_US)
+    by_row = dict(zip(seen.rows, seen.features[:, [FEATURES.index(name) for name in names]], strict=True))
+    return [by_row[row].tolist() for row in rows]
 
 
 def held(content: str, question: str) -> float:
@@ -72,15 +88,32 @@ def test_a_memory_is_read_as_it_says_now_and_one_that_is_not_there_yet_is_left_o
     assert (shown(views, row).is_spoken, shown(views, row).session_id) == (True, "s")
     views.show(edited("a", "Bert: see importer.py"))
     question = "importer.py of Bert"
-    assert [value(views, row, name, question) for name in ("identifiers", "author", "coverage")] == (
-        pytest.approx([1.0] * 3)
+    assert [value(views, row, name, question) for name in ("identifiers", "coverage")] == (
+        pytest.approx([1.0] * 2)
     )
-    assert value(views, row, "identifiers", "exporter.py") == value(views, row, "author", "Anna") == 0.0
+    assert value(views, row, "identifiers", "exporter.py") == 0.0
     asked = understood(question, LATER_US)
-    assert features.shown(views.connection, [row, 999], asked, {}, types=views.types, now_us=LATER_US)[
-        0
-    ].keys() == {row}
-    assert features.shown(views.connection, [], asked, {}, types=views.types, now_us=LATER_US) == ({}, 0.0)
+    told = features.shown(views.connection, [row, 999], asked, {}, types=views.types, now_us=LATER_US)
+    assert told.keys() == {row}
+    assert features.shown(views.connection, [], asked, {}, types=views.types, now_us=LATER_US) == {}
+
+
+def test_a_turn_shows_who_speaks_what_it_answers_and_whether_it_tells_of_itself_and_of_a_time(
+    views: Searched,
+) -> None:
+    question = "where did Bert find the red bicycle?"
+    turns = ("Anna: is the red bicycle yours?", "Bert: I found it in Ghent last weekend", "Anna: how nice")
+    rows = [views.put(f"turn {place}", text, session_id="s") for place, text in enumerate(turns)]
+    rows.append(views.put("note", "Bert: I lost the red bicycle yesterday?"))
+    names = ("author", "asks", "answers", "first_person", "dated")
+    assert observed(views, question, rows, names) == [
+        [0.0, 1.0, 0.0, 0.0, 0.0],
+        [1.0, 0.0, pytest.approx(1.0, abs=0.5), 1.0, 1.0],
+        [0.0] * 5,
+        [0.0] * 5,
+    ]
+    foreign = observed(views, "wo hat Bert das rote Fahrrad, the red bicycle, gefunden?", rows, names)
+    assert foreign[:2] == [[0.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]]
 
 
 def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_rarity_for_nothing(
@@ -90,7 +123,7 @@ def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_ra
     question = "why did PaymentGateway decline cards in March 2025?"
     (gateway, decline, cards), asked = telling("PaymentGateway decline cards"), understood(question, LATER_US)
     rarity = {gateway: 3.0, decline: 1.0, cards: 2.0}
-    known, _ = features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)
+    known = features.shown(views.connection, [row], asked, rarity, types=views.types, now_us=LATER_US)
     assert known[row].features[SHOWN.index("coverage")] == pytest.approx(7 / 9)
 
 
