@@ -163,7 +163,9 @@ def answers_of(
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
-    sure = confidence.confidence(signs, sources.model)
+    judged = [one.id for one in best[: confidence.JUDGED]]
+    is_of_none = nothing_of is not None and confidence.tells_nothing_of(judged, seen)
+    sure = 0.0 if is_of_none else confidence.confidence(signs, sources.model)
     floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor
