@@ -62,7 +62,8 @@ _ASKING = [
     fr appris changé
     es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando
     es decidimos decidido decidió decisiones aprendimos aprendido cambió cambiado
-    pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado decidimos decidido
+    pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
+    pt decidimos decidido
     it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato deciso decisioni
     nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan besloten beslist
     sv hänt hände gjorde gjort nytt arbetade beslutade bestämde

@@ -61,7 +61,7 @@ Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গত�
 MORE = """
 what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
 what happened in March 2021 with the router?; what did Anna decide yesterday?
-what did we decide last week about the router?; which bugs did we fix last week?; 上周我们对路由器决定了什么？
+what did we decide last week about the router?; which bugs did we fix last week?; 上周我们对路由器决定了什么?
 Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
 """
 NO_TIMES = """
