@@ -150,9 +150,8 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     the views. Raises `NotEmbedded`.
     """
     seen = observed(connection, query, sources, now_us)
-    return answers_of(
-        connection, query, seen, sources, now_us, partial(has_any_of, connection, query, now_us=now_us)
-    )
+    is_any_of = partial(has_any_of, connection, query, now_us=now_us)
+    return answers_of(connection, query, seen, sources, now_us, is_any_of=is_any_of)
 
 
 def answers_of(
@@ -161,6 +160,7 @@ def answers_of(
     seen: Observed,
     sources: Sources,
     now_us: int,
+    *,
     is_any_of: Callable[[Period], bool],
 ) -> Matches:
     """Return the best of what was looked at, unless it is too unlikely that any of it answers; *is_any_of*

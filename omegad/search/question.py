@@ -175,10 +175,12 @@ def compared(text: str) -> str:
 
 def tells_of(span: Period, text: str, said_us: int) -> bool:
     """Say whether a text, said at some moment, tells of a time: whether that which it names first and most
-    exactly is, in part, of then.
+    exactly begins or ends then. What is "since 1988" is so then as ever.
     """
     found, _ = _time_in(language_of(text), text, said_us)
-    return found is not None and found.start_us < span.end_us and span.start_us < found.end_us
+    return found is not None and (
+        span.start_us <= found.start_us < span.end_us or span.start_us < found.end_us <= span.end_us
+    )
 
 
 def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:

@@ -254,7 +254,9 @@ class Reader:
                 candidates = _candidates(connection, rows, sought, scores if told else {})
                 sources = Sources(vectors, index, self._types)
                 seen = looked_at(connection, question, sought, candidates, sources)
-                return answers_of(connection, query, seen, sources, now_us, lambda _then: is_any_of_then)
+                return answers_of(
+                    connection, query, seen, sources, now_us, is_any_of=lambda _then: is_any_of_then
+                )
 
         return await anyio.to_thread.run_sync(ranked)
 

@@ -169,6 +169,7 @@ def test_whoever_asks_for_whatever_is_of_a_time_is_told_nothing_where_nothing_is
     views.model = fitted()
     for number, content in enumerate(("der Router ist neu", "what did happen there", "ce qui a changé")):
         views.put(f"m{number}", content, at=day(90 + number))
+    views.put("as ever", "what happened in the lab is in the log since 2019", at=day(94))
     for text, days in (
         ("what happened in February?", "2026-02-01 to 2026-02-28"),
         ("what did we decide in February?", "2026-02-01 to 2026-02-28"),
