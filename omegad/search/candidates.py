@@ -135,7 +135,7 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     return Named(of_period, best)
 
 
-def has_any_of(connection: Connection, period: Period, filters: Filters, now_us: int) -> bool:
+def has_any_of(connection: Connection, filters: Filters, period: Period, now_us: int) -> bool:
     """Say whether any memory that passes the filters is of a time, or was told right after it: also one that
     was replaced since.
     """

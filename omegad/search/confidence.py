@@ -15,6 +15,7 @@ import numpy.typing as npt
 from omegad.search.candidates import Candidates
 from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
+from omegad.search.question import tells_of
 from omegad.storage.driver import Connection
 from omegad.text.languages import READ_CHARACTERS, Language, language_of
 
@@ -106,6 +107,18 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
         return found
     nearness = math.log(UNRELATED + OF_AN_ANSWER) if is_whatever else _log_cosine(known, places)
     return found | {"log_cosine": nearness, "lead": lead}
+
+
+def tells_nothing_of(rows: Sequence[int], seen: Observed) -> bool:
+    """Say whether the best results, which are in some rows, tell nothing that was asked for: whatever is of a
+    time that is named, of which nothing is, nor do they say that they speak of it.
+    """
+    named, shown = seen.question.period, (seen.shown[row] for row in rows if row in seen.shown)
+    return (
+        named is not None
+        and seen.question.asks_whatever
+        and not any(one.is_then or tells_of(named, one.text, one.said_us) for one in shown)
+    )
 
 
 def _log_cosine(known: Candidates, places: Sequence[int]) -> float:

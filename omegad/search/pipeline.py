@@ -1,6 +1,7 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import compress
 from typing import Annotated, Literal
 
@@ -34,6 +35,7 @@ from omegad.search.ranking import Ranked, Statements
 from omegad.search.results import Result
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
+from omegad.text.periods import Period
 
 # Of the best matches, or as many as are asked for, that are looked at closely; all of them where the question
 # names a time
@@ -147,14 +149,24 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of
     the views. Raises `NotEmbedded`.
     """
-    return answers_of(connection, query, observed(connection, query, sources, now_us), sources, now_us)
+    seen = observed(connection, query, sources, now_us)
+    is_any_of = partial(has_any_of, connection, query, now_us=now_us)
+    return answers_of(connection, query, seen, sources, now_us, is_any_of=is_any_of)
 
 
 def answers_of(
-    connection: Connection, query: QueryMemory, seen: Observed, sources: Sources, now_us: int
+    connection: Connection,
+    query: QueryMemory,
+    seen: Observed,
+    sources: Sources,
+    now_us: int,
+    *,
+    is_any_of: Callable[[Period], bool],
 ) -> Matches:
-    """Return the best of what was looked at, unless it is too unlikely that any of it answers."""
-    nothing_of = _nothing_of(connection, query, seen, now_us)
+    """Return the best of what was looked at, unless it is too unlikely that any of it answers; *is_any_of*
+    says whether any of all that is asked is of a time.
+    """
+    nothing_of = _nothing_of(query, seen, now_us, is_any_of)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
@@ -163,7 +175,9 @@ def answers_of(
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
-    sure = confidence.confidence(signs, sources.model)
+    judged = [one.id for one in best[: confidence.JUDGED]]
+    is_of_none = nothing_of is not None and confidence.tells_nothing_of(judged, seen)
+    sure = 0.0 if is_of_none else confidence.confidence(signs, sources.model)
     floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor
@@ -193,14 +207,16 @@ def answers_of(
     )
 
 
-def _nothing_of(connection: Connection, query: QueryMemory, seen: Observed, now_us: int) -> str | None:
+def _nothing_of(
+    query: QueryMemory, seen: Observed, now_us: int, is_any_of: Callable[[Period], bool]
+) -> str | None:
     """Return the time that a question names, as its days, where nothing is of then; None where something is,
     and for a time to come, of which nothing can be.
     """
     named = seen.question.period
     if named is None or named.start_us > now_us or query.mode in BY_WORDS:
         return None
-    return None if seen.then or has_any_of(connection, named, query, now_us) else named.days
+    return None if seen.then or is_any_of(named) else named.days
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:

@@ -49,42 +49,50 @@ _PAST = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-_WHATEVER = {
-    code: frozenset(words.split())
-    for code, _, words in (
-        line.strip().partition(" ")
-        for line in """
-    en happen happens happened happening going went done new news work worked working
-    de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet
-    fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé
+_ASKING = [
+    line.split()
+    for line in """
+    en happen happens happened happening going went done new news work worked working decide decided decisions
+    en make made learn learned learnt fix fixed change changed changes discuss discussed agree agreed ship
+    en shipped write wrote written finish finished complete completed achieve achieved note noted notes
+    en memories progress update updates summary recap anything everything
+    de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet entschieden
+    de beschlossen entscheidungen gelernt geändert erledigt besprochen
+    fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé décidé décisions
+    fr appris changé
     es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando
+    es decidimos decidido decidió decisiones aprendimos aprendido cambió cambiado
     pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
-    it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato
-    nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan
-    sv hänt hände gjorde gjort nytt arbetade
+    pt decidimos decidido
+    it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato deciso decisioni
+    nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan besloten beslist
+    sv hänt hände gjorde gjort nytt arbetade beslutade bestämde
     da skete sket gjorde gjort nyt arbejdede
     no skjedde skjedd gjorde gjort nytt jobbet
     fi tapahtui tapahtunut teimme tehtiin uutta
-    pl zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy zrobiono pracowaliśmy nowego
+    pl zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy zrobiono pracowaliśmy nowego zdecydowaliśmy
     cs stalo dělo dělali udělali pracovali nového
     ro întâmplat petrecut făcut lucrat nou
     hu történt csináltunk tettünk dolgoztunk
     tr oldu neler yaptık yapıldı üzerinde üzerine çalıştık ayı ayında ayda te ta
     id terjadi lakukan dilakukan kerjakan dikerjakan kami kita
     vi chuyện xảy ra vào làm ta
-    ru случилось произошло было делали сделали сделано над чем работали нового
+    ru случилось произошло было делали сделали сделано над чем работали нового решили решено
     ar حدث حصل جرى تم فعلنا فعلناه عملنا
     ur ہوا ہم نے کیا گیا کام
     hi में क्या हुआ हुई हमने किया गया काम
     bn এ কী হয়েছিল ঘটেছিল করা করেছি করেছিলাম আমরা নিয়ে কাজ
     el τον την έγινε συνέβη κάναμε δουλέψαμε νέο
     he קרה היה עשינו נעשה עבדנו
-    zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么
-    ja 何 を は に か が 私たち あり 起き 起こり 行われ し やり 取り組み ました した
-    ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에
+    zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么 决定
+    ja 何 を は に か が 私たち あり 起き 起こり 行われ し やり 取り組み ました した 決め
+    ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에 결정
     th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
     """.strip().splitlines()  # noqa: RUF001
-    )
+]
+_WHATEVER = {
+    code: frozenset(word for other, *words in _ASKING if other == code for word in words)
+    for code, *_ in _ASKING
 }
 """What asks in a language, with nothing but a time beside, for whatever is of it."""
 SHORT = 12  # words, of which a question has no more that asks for whatever is of a time
@@ -163,6 +171,16 @@ def compared(text: str) -> str:
     for name in named.told_from_now:
         question = question.replace(name, "", 1)
     return " ".join(question.split()) if _WORD.search(question) else text
+
+
+def tells_of(span: Period, text: str, said_us: int) -> bool:
+    """Say whether a text, said at some moment, tells of a time: whether that which it names first and most
+    exactly begins or ends then. What is "since 1988" is so then as ever.
+    """
+    found, _ = _time_in(language_of(text), text, said_us)
+    return found is not None and (
+        span.start_us <= found.start_us < span.end_us or span.start_us < found.end_us <= span.end_us
+    )
 
 
 def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:

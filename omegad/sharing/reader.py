@@ -71,8 +71,9 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     `degraded` is "keyword" where meaning was not looked at, which `because` explains. `unembedded` counts the
     candidates without vectors, `unfolded` the facts that the answer does not know of yet, `more` the results
-    that are left out because they hardly answer beside the first. `approximate` says that vectors were found
-    by an index, which may miss some.
+    that are left out because they hardly answer beside the first. `nothing_of` is the time that the question
+    names where nothing that it is asked of, and that holds, is of then. `approximate` says that vectors were
+    found by an index, which may miss some.
     """
 
     results: list[Result]
@@ -84,6 +85,7 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     unembedded: int
     unfolded: int
     more: int
+    nothing_of: str | None
     approximate: bool
     took_ms: float
 
@@ -185,6 +187,7 @@ class Reader:
             unembedded=matches.unembedded,
             unfolded=unfolded,
             more=matches.more,
+            nothing_of=matches.nothing_of,
             approximate=vector is not None and self._reading.is_indexed,
             took_ms=round((time.perf_counter() - started) * 1e3, 3),
         )
@@ -205,8 +208,10 @@ class Reader:
         if wanted:
             wanted, known = await self._completed(wanted, question, among)
         scopes: list[Filter] = [among]
+        is_any_of_then = False
         if period:
             scopes.append({**among, "from": period.start_us, "before": period.end_us + TOLD_WITHIN_US})
+            is_any_of_then = await self._reading.count(scopes[-1]) > 0
         cosine, by_words = dict[int, float](), dict[int, None]()
         for scope in scopes:
             if vector is not None and self._model is not None and query.mode != "phrase":
@@ -249,7 +254,9 @@ class Reader:
                 candidates = _candidates(connection, rows, sought, scores if told else {})
                 sources = Sources(vectors, index, self._types)
                 seen = looked_at(connection, question, sought, candidates, sources)
-                return answers_of(connection, query, seen, sources, now_us)
+                return answers_of(
+                    connection, query, seen, sources, now_us, is_any_of=lambda _then: is_any_of_then
+                )
 
         return await anyio.to_thread.run_sync(ranked)
 

@@ -96,6 +96,19 @@ async def test_a_query_is_about_the_sessions_project_and_about_all_where_that_kn
         assert {here, there, elsewhere} <= set(ids(receipts["receipts"]))
 
 
+async def test_a_project_that_there_is_not_is_said_where_it_is_named(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        await Agent(it.caller, "workshop").store("deploys are blue-green")
+        told = await agent.answer("omega_query", query="deploys in 1999", project="workshp")
+        unknown = "there is no project workshp here; did you mean workshop?"
+        assert told["content"][0]["text"] == f"{unknown}\nnothing is remembered about that"
+        assert told["structured"]["unknown"] == unknown
+        odd = await agent.call("omega_query", query="deploys", project='it\'s "x"')
+        assert "did you mean" not in odd["unknown"]
+        for project in ("workshop", "*", None):  # that there is, all of them, and this new session's own
+            assert "unknown" not in await agent.call("omega_query", query="invoices", project=project)
+
+
 async def test_a_memory_is_shown_with_the_day_that_it_is_of(paths: Paths, clock: FakeClock) -> None:
     async with agents(paths, clock) as (it, agent):
         told = {"content": "the ferry was out for a day", "referenced_date": "2025-08-26"}

@@ -243,6 +243,7 @@ def test_words_that_only_say_when_are_not_looked_for(views: Searched) -> None:
     ("question", "old", "new"),
     [
         ("what did we do last week?", "last week we did the routers", "the switch was replaced"),
+        ("what did we decide last week?", "decide by vote, as we did last week", "the switch was replaced"),
         ("what happened last week?", "this is what happened last week: nothing", "the switch was replaced"),
         (
             "Was haben wir letzte Woche gemacht?",

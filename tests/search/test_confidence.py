@@ -161,6 +161,50 @@ def test_by_the_model_for_all_languages_what_is_of_then_is_an_answer_as_if_there
     assert never.nothing_of == "2024-03-01 to 2024-03-31"
 
 
+@pytest.mark.parametrize("is_multilingual", [False, True])
+def test_whoever_asks_for_whatever_is_of_a_time_is_told_nothing_where_nothing_is(
+    views: Searched, *, is_multilingual: bool
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=is_multilingual))
+    views.model = fitted()
+    for number, content in enumerate(("der Router ist neu", "what did happen there", "ce qui a changé")):
+        views.put(f"m{number}", content, at=day(90 + number))
+    views.put("as ever", "what happened in the lab is in the log since 2019", at=day(94))
+    for text, days in (
+        ("what happened in February?", "2026-02-01 to 2026-02-28"),
+        ("what did we decide in February?", "2026-02-01 to 2026-02-28"),
+        ("Was ist im Februar passiert?", "2026-02-01 to 2026-02-28"),
+        ("what did we do 3 weeks ago?", "2026-03-14 to 2026-03-24"),
+    ):
+        for mode in MODES[:2]:
+            found = views.matches(text, day(98), mode=mode)
+            assert (found.results, found.confidence, found.nothing_of) == ([], 0.0, days), text
+
+
+@pytest.mark.parametrize(
+    "telling", ["What happened in February was an outage", "Outage on 2026-02-12: what happened"]
+)
+def test_what_says_that_it_is_of_then_may_answer_who_asks_for_whatever_is(
+    views: Searched, telling: str
+) -> None:
+    views.put("telling", telling, at=day(90))
+    views.put("other", "what happened in May was none", at=day(91))
+    found = views.matches("what happened in February?", day(98))
+    assert found.nothing_of
+    assert found.confidence > 0
+    assert "telling" in [one.memory_id for one in found.results]
+
+
+def test_a_time_to_come_and_one_that_something_replaced_is_of_are_no_reason_for_silence(
+    views: Searched,
+) -> None:
+    put_deploys(views, 3)
+    views.put("replaced", "the deploy of replaced", at=day(40))
+    views.show(superseded("replaced", "m1"))
+    for text in ("what happens next week?", "what happened on 10 February 2026?"):
+        assert views.matches(text, day(100)).confidence > 0
+
+
 @pytest.mark.parametrize("has_vectors", [True, False])
 def test_where_nothing_speaks_for_an_answer_there_is_none(views: Searched, *, has_vectors: bool) -> None:
     put_deploys(views)

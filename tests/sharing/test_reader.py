@@ -422,6 +422,23 @@ async def test_what_is_far_less_likely_is_counted_and_shown_where_all_is_asked_f
         assert answer.more > 0
 
 
+@pytest.mark.parametrize("model", [MODEL, None])
+async def test_a_time_that_nothing_is_of_is_said(posted: Posted, model: Model | None) -> None:
+    async with asking(posted.member("Ann")) as hers:
+        await hers.post.enrol("ann-1", "desk")
+        await tell(hers.post, "ann-1", [stored("mem-1", "tea is at four"), stored("mem-2", "milk is cold")])
+        for text, project, nothing_of in (
+            ("tea", None, None),
+            ("tea in November 2025", None, None),
+            ("lemons in November 2025", None, None),
+            ("tea in November 2025", "mill", "2025-11-01 to 2025-11-30"),
+            ("tea in 1999", None, "1999-01-01 to 1999-12-31"),
+        ):
+            assert (await asked(hers, text, model, project=project)).nothing_of == nothing_of, text
+        never = await asked(hers, "what happened to us in 1999?", model)
+        assert (found(never), never.nothing_of) == ([], "1999-01-01 to 1999-12-31")
+
+
 async def test_an_index_of_many_vectors_misses_nothing_that_a_filter_leaves(
     posted: Posted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -567,6 +584,8 @@ async def test_the_verb_asks_without_a_home(
     of_post = ("--url", ann.url, "--password-file", str(secret))
     code, out, err = await run("tea at four", *of_post, "--team", TEAM, "--limit", "1")
     assert (code, "mem-1" in out, "mem-2" in out, "omegad model install" in err) == (0, True, False, True)
+    _, out, _ = await run("tea in 1999", *of_post)
+    assert "nothing is of 1999-01-01 to 1999-12-31" in out
     monkeypatch.setenv("OMEGAD_SHARE_URL", ann.url)
     code, out, _ = await run(
         "tea", "--password-file", str(secret), "--person", "Ann", "--mode", "keyword", "--json"

@@ -1,5 +1,6 @@
 """Tools that find: memories, lessons, where a task was left, and what a session should begin with."""
 
+from contextlib import suppress
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -19,8 +20,13 @@ from omegad.agents.tools.tool import (
     bullets,
     in_full,
 )
+from omegad.runtime.errors import OmegadError
+from omegad.text.meant import nearest
+from omegad.text.quoting import name
 
 OF_EACH = 5
+PROJECTS_MAX = 1_000
+_PROJECTS = "SELECT project FROM memories WHERE project IS NOT NULL GROUP BY 1 ORDER BY project = {} DESC, 1"
 ABOUT_SHARE = 0.8  # of the best score, from which a checkpoint is of the task that is named
 
 
@@ -74,7 +80,10 @@ async def query(session: Session, given: Query) -> Reply:
         found, more, nothing_of = await _search(session, given, None)
     text = bullets(found) or "nothing is remembered about that"
     told: Fields = {"results": found}
-    if nothing_of:
+    unknown = "" if found or not project or given.project is None else await _unknown(session, project)
+    if unknown:
+        text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
+    elif nothing_of:
         text, told = f"nothing is of {nothing_of}\n{text}", told | {"nothing_of": nothing_of}
     if more:
         text, told = f"{text}\n{more} more, less likely: all=true", told | {"more": more}
@@ -107,6 +116,19 @@ async def _search(
         for result in answer.results
     ]
     return found, answer.more, answer.nothing_of
+
+
+async def _unknown(session: Session, project: str) -> str:
+    """Say that no memory is of a project, and which is called almost the same; "" where one is."""
+    quoted = "'" + project.replace("'", "''") + "'"
+    with suppress(OmegadError):  # which says no more than that nothing was found
+        rows = (await session.ask("audit.sql", sql=_PROJECTS.format(quoted), limit=PROJECTS_MAX)).rows
+        known = [row[0] for row in rows]
+        if project not in known:
+            meant = nearest(project, known)
+            told = f"there is no project {name(project)} here"
+            return f"{told}; did you mean {name(meant)}?" if meant else told
+    return ""
 
 
 def _told(same: int) -> str:

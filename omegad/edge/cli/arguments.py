@@ -10,7 +10,7 @@ import re
 import shlex
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from shutil import get_terminal_size
 from textwrap import fill
@@ -21,6 +21,7 @@ from omegad.edge.cli.verbs import GROUPS, OWN
 from omegad.requests.verb import Verb, of
 from omegad.runtime import derived
 from omegad.runtime.json_types import Fields
+from omegad.text.meant import nearest
 
 if TYPE_CHECKING:
     Verbs = SubParsers["_Parser"]
@@ -62,7 +63,6 @@ STANDS_FOR = {
     "until": "TIME",
     "due": "TIME",
 }
-LIKE_MIN = 0.66  # of 1, what was typed is like what may be meant; of six letters two may be amiss
 WORDS_CHARACTERS = 60  # of what was typed are said again
 TEXT_CHARACTERS = 400  # of a text that is said again as it is to be typed
 OTHER_WORDS: dict[str, str] = {
@@ -147,13 +147,6 @@ class _Parser(ArgumentParser):
                 text = " ".join((str(getattr(known, self.given[-1])), *more))
                 hint += f": {shlex.quote(text)}" if len(text) <= TEXT_CHARACTERS else ""
         raise WrongUsage(f"`{self.prog}` does not take {' '.join(more)[:WORDS_CHARACTERS]!r} too", hint=hint)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return what of all that is known may be meant, "" where nothing is like it."""
-    from difflib import get_close_matches  # noqa: PLC0415  who types what there is needs it not
-
-    return next(iter(get_close_matches(word, list(known), n=1, cutoff=LIKE_MIN)), "")
 
 
 def _meant(words: str) -> str:

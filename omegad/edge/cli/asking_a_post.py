@@ -45,6 +45,8 @@ def query(arguments: Namespace, instance: Instance) -> None:
     for one in answer.results:
         if one.same:
             print(f"{len(one.same)} more say{'s' if len(one.same) == 1 else ''} the same as {one.memory_id}")
+    if answer.nothing_of:
+        print(f"nothing is of {answer.nothing_of}, the time that the question names")
     if answer.more:
         print(f"{answer.more} more, far less likely; --all shows them")
     if answer.because:

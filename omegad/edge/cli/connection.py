@@ -15,7 +15,7 @@ import msgspec
 from omegad import __version__
 from omegad.client.blocking import Client
 from omegad.edge.cli import starting
-from omegad.edge.cli.arguments import TEXTS, WrongUsage, methods, nearest
+from omegad.edge.cli.arguments import TEXTS, WrongUsage, methods
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     console,
@@ -34,6 +34,7 @@ from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon, NoHome, OmegadError, ShuttingDown, Stale
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.versions import is_older
+from omegad.text.meant import nearest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -18,7 +18,6 @@ from textwrap import indent
 from typing import IO
 
 from omegad.client.blocking import Client
-from omegad.edge.cli.arguments import nearest
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, safe, warn
 from omegad.rpc import endpoint
@@ -34,6 +33,7 @@ from omegad.runtime.errors import (
     Unavailable,
 )
 from omegad.runtime.json_types import Fields
+from omegad.text.meant import nearest
 
 START_S = 60.0
 STOP_S = 60.0
