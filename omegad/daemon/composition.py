@@ -23,6 +23,7 @@ import projections
 from omegad import __version__
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks.noting import Noted
+from omegad.agents.hooks.unbriefed import Unbriefed
 from omegad.agents.spool import LOOK_EVERY_S, Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
@@ -202,6 +203,7 @@ async def composed(
                 Liveness: Liveness(clock),
                 HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),
                 Noted: Noted(is_on=settings.audit == "whole"),
+                Unbriefed: Unbriefed(),
             },
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
