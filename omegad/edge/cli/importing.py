@@ -6,6 +6,7 @@ import that was interrupted goes on when it is run again, and one that was not c
 
 import asyncio
 import re
+import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from omegad.client.asynchronous import AsyncClient
 from omegad.edge.cli import transfer
-from omegad.edge.cli.connection import NAME, Answer, ask, ensure
+from omegad.edge.cli.connection import ANSWER_S, NAME, Answer, ask, ensure
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     counted,
@@ -156,6 +157,8 @@ class Import:
     """What has no place here, or led to nothing."""
     client: AsyncClient = field(init=False)
     key: DigestKey = field(init=False)
+    heard: float = 0.0
+    """When the daemon answered last, in seconds of a clock that only goes on."""
     head: int = 0
     """Where the log ended before: what stands up to there was imported earlier."""
 
@@ -223,7 +226,8 @@ class Import:
         draw the edges.
         """
         async with AsyncClient(instance.paths.socket, name=NAME) as client:
-            self.client, self.head = client, (await client.call("system.status"))["log"]["head"]
+            self.client = client
+            self.head = (await self._answered("system.status"))["log"]["head"]
             self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
             every = [one for step in steps for one in step]
             for step in steps:
@@ -249,13 +253,25 @@ class Import:
         """
         named = asked | {"request_id": self.key.named(str(asked["request_id"]))}
         try:
-            return await self.client.call(method, **named)
+            return await self._answered(method, **named)
         except OmegadError as error:
             if error.kind not in REFUSALS:
                 raise
             is_late = method == CARRY_OVER and error.kind == "conflict"
             noted.append(f"{what}: {'others came before' if is_late else error}")
             return None
+
+    async def _answered(self, method: str, **asked: object) -> Answer:
+        """Return what is answered. Raises `NoAnswer` where nothing at all is for `ANSWER_S`."""
+        answer = asyncio.ensure_future(self.client.call(method, **asked))
+        try:
+            while not (await asyncio.wait([answer], timeout=ANSWER_S))[0]:
+                if time.monotonic() > self.heard + ANSWER_S:
+                    raise NoAnswer(f"nothing was answered for {ANSWER_S:g} s")
+        finally:
+            answer.cancel()
+            self.heard = max(self.heard, time.monotonic() if answer.done() else 0.0)
+        return answer.result()
 
     async def _store(self, wanted: Wanted) -> None:
         is_whole = wanted.names <= self.ids.keys()
