@@ -90,7 +90,7 @@ def examine(instance: Instance) -> Iterator[Finding]:
         yield Finding(
             "service",
             "ok",
-            "none; the first verb that needs the daemon starts it. `omegad service install` has the system"
+            "none; the first verb or session that needs the daemon starts it. `omegad service install` has the system"
             " do it",
         )
         return
