@@ -198,12 +198,11 @@ async def composed(
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             of_nouns={
-                RecentVectors: RecentVectors(),
+                **{kind: kind() for kind in (RecentVectors, Unbriefed)},
                 MemoryTypes: MemoryTypes.configured(settings.event_types),
                 Liveness: Liveness(clock),
                 HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),
                 Noted: Noted(is_on=settings.audit == "whole"),
-                Unbriefed: Unbriefed(),
             },
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,

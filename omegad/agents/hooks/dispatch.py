@@ -227,7 +227,7 @@ async def _recalled(services: Services, hook: Hook, project: str | None) -> Reca
     )
     unbriefed, after = services[Unbriefed], None
     if hook.kind in BRIEFED_LATE and hook.agent_id is None and hosts.answer(hook, "?"):
-        after = unbriefed.taken(hook.session_id)
+        after = unbriefed.taken(hook.session_id, services.clock.now_us())
     if not is_start and not is_prompt and sought is None and not hook.used and after is None:
         return Recalled()
 

@@ -1,11 +1,9 @@
 """Which sessions began while no daemon answered: they are briefed at a later hook."""
 
-import time
-
 from omegad.log.event import Position
 
 SESSIONS_MAX = 1_024
-TELLING_S = 1.0  # more than any hook waits
+TELLING_US = 1_000_000  # more than any hook waits
 
 
 class Unbriefed:
@@ -14,26 +12,25 @@ class Unbriefed:
     """
 
     def __init__(self) -> None:
-        self._sessions: dict[str, tuple[Position, float]] = {}
-        """Where the log ended when it was heard of, and until when a hook is about to tell it."""
+        self._sessions: dict[str, tuple[Position, int]] = {}
+        """Where the log ended when it was heard of, and when a hook was about to tell it."""
 
     def note(self, session_id: str, head: Position) -> None:
         """Note a session whose start lies in the spool; what was told after *head* it was told since."""
         if session_id not in self._sessions:
-            self._sessions[session_id] = head, 0.0
+            self._sessions[session_id] = head, -TELLING_US
             if len(self._sessions) > SESSIONS_MAX:
                 del self._sessions[next(iter(self._sessions))]
 
-    def taken(self, session_id: str) -> Position | None:
+    def taken(self, session_id: str, now_us: int) -> Position | None:
         """Return after which position of the log a session is to be briefed, None where it is not to, or
         another hook is about to.
         """
-        now_s = time.monotonic()
-        head, until_s = self._sessions.get(session_id, (0, float("inf")))
-        if now_s < until_s:
+        found = self._sessions.get(session_id)
+        if found is None or abs(now_us - found[1]) < TELLING_US:
             return None
-        self._sessions[session_id] = head, now_s + TELLING_S
-        return head
+        self._sessions[session_id] = found[0], now_us
+        return found[0]
 
     def forget(self, session_id: str) -> None:
         """Know that a session was briefed, or that there is nothing to tell."""

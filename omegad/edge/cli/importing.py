@@ -6,7 +6,6 @@ import that was interrupted goes on when it is run again, and one that was not c
 
 import asyncio
 import re
-import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -157,8 +156,8 @@ class Import:
     """What has no place here, or led to nothing."""
     client: AsyncClient = field(init=False)
     key: DigestKey = field(init=False)
-    heard: float = 0.0
-    """When the daemon answered last, in seconds of a clock that only goes on."""
+    silence: asyncio.Timeout = field(init=False)
+    """Ends it where nothing at all is answered for `ANSWER_S`."""
     head: int = 0
     """Where the log ended before: what stands up to there was imported earlier."""
 
@@ -223,28 +222,36 @@ class Import:
 
     async def take_in(self, instance: Instance, steps: Sequence[list[Wanted]], progress: Progress) -> None:
         """Store the memories step by step, let them name what came later, carry over what was counted, and
-        draw the edges.
+        draw the edges. Raises `NoAnswer` where nothing at all is answered for `ANSWER_S`.
         """
-        async with AsyncClient(instance.paths.socket, name=NAME) as client:
-            self.client = client
-            self.head = (await self._answered("system.status"))["log"]["head"]
-            self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
-            every = [one for step in steps for one in step]
-            for step in steps:
-                await _each(
-                    step, self._store, lambda: progress(sum(self.outcomes.values()), len(every), "memories")
-                )
-            await _each(self.unfinished, self._finish)
-            await _each([one for one in every if one.counts != Counts()], self._count)
-            links = [link(edge, self.source, self.ids) for edge in self.edges]
-            self.lost += [
-                f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
-                " one of both is not here"
-                for edge, asked in zip(self.edges, links, strict=True)
-                if asked is None
-            ]
-            drawn = [asked for asked in links if asked]
-            await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
+        async with AsyncClient(instance.paths.socket, name=NAME) as self.client:
+            try:
+                async with asyncio.timeout(ANSWER_S) as self.silence:
+                    await self._all_taken_in(instance, steps, progress)
+            except TimeoutError:
+                raise NoAnswer(f"nothing was answered for {ANSWER_S:g} s") from None
+
+    async def _all_taken_in(
+        self, instance: Instance, steps: Sequence[list[Wanted]], progress: Progress
+    ) -> None:
+        self.head = (await self._answered("system.status"))["log"]["head"]
+        self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
+        every = [one for step in steps for one in step]
+        for step in steps:
+            await _each(
+                step, self._store, lambda: progress(sum(self.outcomes.values()), len(every), "memories")
+            )
+        await _each(self.unfinished, self._finish)
+        await _each([one for one in every if one.counts != Counts()], self._count)
+        links = [link(edge, self.source, self.ids) for edge in self.edges]
+        self.lost += [
+            f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
+            " one of both is not here"
+            for edge, asked in zip(self.edges, links, strict=True)
+            if asked is None
+        ]
+        drawn = [asked for asked in links if asked]
+        await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
 
     async def _sent(self, method: str, asked: Fields, noted: list[str], what: str) -> Answer | None:
         """Return what is answered; None where what was sent is refused, and why that is of *what* is *noted*.
@@ -262,16 +269,17 @@ class Import:
             return None
 
     async def _answered(self, method: str, **asked: object) -> Answer:
-        """Return what is answered. Raises `NoAnswer` where nothing at all is for `ANSWER_S`."""
-        answer = asyncio.ensure_future(self.client.call(method, **asked))
+        """Return what is answered, and note that something was."""
         try:
-            while not (await asyncio.wait([answer], timeout=ANSWER_S))[0]:
-                if time.monotonic() > self.heard + ANSWER_S:
-                    raise NoAnswer(f"nothing was answered for {ANSWER_S:g} s")
-        finally:
-            answer.cancel()
-            self.heard = max(self.heard, time.monotonic() if answer.done() else 0.0)
-        return answer.result()
+            answer = await self.client.call(method, **asked)
+        except OmegadError:
+            self._hear()
+            raise
+        self._hear()
+        return answer
+
+    def _hear(self) -> None:
+        self.silence.reschedule(asyncio.get_running_loop().time() + ANSWER_S)
 
     async def _store(self, wanted: Wanted) -> None:
         is_whole = wanted.names <= self.ids.keys()

@@ -97,7 +97,7 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
 
                 from omegad.edge.hook.launching import started
 
-                started(os.environ, is_heard=False)
+                started(home, os.environ, is_heard=False)
     elif is_unread(answer):
         lose(home + b"/spool")
     if answer and not is_unread(answer) and not is_told and b'"stdout":""' not in answer:

@@ -216,7 +216,7 @@ class Bridge:
             if daemon := connect():
                 daemon.close()
             elif self._starter is None:
-                self._starter = started(self._environ, is_heard=True)
+                self._starter = started(find_home(), self._environ, is_heard=True)
         except (OSError, CannotStart):
             pass  # as is said when something is asked of it
 
@@ -344,7 +344,7 @@ class Bridge:
         if self._daemon:
             self._ask(HELLO, "system.hello", {"protocol": 1, "client": self._session.client_of(call.params)})
         elif self._starter is None:
-            self._starter = started(self._environ, is_heard=True)
+            self._starter = started(find_home(), self._environ, is_heard=True)
         elif status is not None:
             assert self._starter.stderr
             said = self._starter.stderr.read().decode("utf-8", "replace").strip()
@@ -400,7 +400,7 @@ class Bridge:
         else:
             self._lose()
             try:
-                starter = started(self._environ, is_heard=True)
+                starter = started(find_home(), self._environ, is_heard=True)
             except OSError:
                 self._is_renewed = True  # as far as that can be
             else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from omegad.agents.hooks.unbriefed import TELLING_S
+from omegad.agents.hooks.unbriefed import TELLING_US
 from omegad.text.quoting import FENCE
 from tests.acceptance.conftest import Home, refusal, until
 from tests.edge.hook.conftest import context_of, payload
@@ -190,7 +190,7 @@ def test_who_began_while_no_daemon_answered_is_briefed_once_at_a_later_hook(
             )
         )
     assert sum("no network in tests" in one for one in told) == 1
-    sleep(TELLING_S)
+    sleep(TELLING_US / 1e6)
     assert dispatch("UserPromptSubmit", prompt="is there no network in tests of this place?") == ""
 
 

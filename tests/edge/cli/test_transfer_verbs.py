@@ -236,11 +236,10 @@ def test_an_import_whose_daemon_hangs_ends_and_goes_on_when_it_is_run_again(
 ) -> None:
     file = tmp_path / "CLAUDE.md"
     file.write_text("# Rules\n\n- Deploys are blue-green.\n- Tests come first.\n", encoding="utf-8")
-    pid, store, stopped = omegad.json("start")["pid"], importing.Import._store, []
+    pid, store = omegad.json("start")["pid"], importing.Import._store
 
     async def hang(taken: importing.Import, wanted: importing.Wanted) -> None:
-        if not stopped:
-            stopped.append(os.kill(pid, signal.SIGSTOP))
+        os.kill(pid, signal.SIGSTOP)
         await store(taken, wanted)
 
     with monkeypatch.context() as patched:
