@@ -22,7 +22,7 @@ from omegad.client.blocking import (
 )
 from omegad.rpc import endpoint
 from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
-from omegad.runtime.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import NoAnswer, NoDaemon, OmegadError
 
 CLOSING_S: Final = 1.0
 
@@ -46,9 +46,12 @@ class AsyncClient:
         _, self._wire = await asyncio.get_running_loop().create_unix_connection(_ClientWire, sock=connection)
         if self._name:
             try:
-                await self.call("system.hello", protocol=PROTOCOL, client=self._name)
-            except BaseException:
+                async with asyncio.timeout(self._timeout_s):
+                    await self.call("system.hello", protocol=PROTOCOL, client=self._name)
+            except BaseException as error:
                 await self.close()
+                if isinstance(error, TimeoutError):
+                    raise NoAnswer(f"no answer within {self._timeout_s:g} s") from None
                 raise
         return self
 

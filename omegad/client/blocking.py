@@ -138,7 +138,7 @@ class Client:
     ) -> None:
         """Connect to *path* on entering, or with the first call; no call takes longer than *timeout_s*.
         Say hello as *name* if there is one. What is notified during a call waits for `notifications`, unless
-        *on_notice* gets its parameters at once.
+        *on_notice* gets its parameters at once: then the time of the call begins anew.
         """
         self._path = path
         self._name = name
@@ -169,6 +169,7 @@ class Client:
             message = self._receive(deadline)
             if message.method and self._on_notice:
                 self._on_notice(decoded(message.params))
+                deadline = self._deadline()
             elif message.method:
                 self._inbox.put(message)
             elif message.id == number or (message.id is None and message.error):

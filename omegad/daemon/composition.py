@@ -23,6 +23,7 @@ import projections
 from omegad import __version__
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks.noting import Noted
+from omegad.agents.hooks.unbriefed import Unbriefed
 from omegad.agents.spool import LOOK_EVERY_S, Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
@@ -197,7 +198,7 @@ async def composed(
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             of_nouns={
-                RecentVectors: RecentVectors(),
+                **{kind: kind() for kind in (RecentVectors, Unbriefed)},
                 MemoryTypes: MemoryTypes.configured(settings.event_types),
                 Liveness: Liveness(clock),
                 HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),

@@ -62,6 +62,7 @@ class ServedIndex:
         self._index: VectorIndexes | None = None
         self._words: ResidentWords | None = None
         self._want_words: Callable[[], object] = lambda: None
+        self._first: anyio.Event | None = None
         self._file: Path | None = None
         self._known_of: Path | None = None
         self._has_others = False
@@ -136,15 +137,17 @@ class ServedIndex:
                 if index.words is not None:
                     index.words.fill(connection)
 
-        self._want_words, pause_s = want, RETRY_S
+        self._want_words, self._first, pause_s = want, anyio.Event(), RETRY_S
         while True:
             try:
                 await views.at(Barrier(names=VIEWS), fill, Turn.LONG)
             except OmegadError as error:  # as long as the views are behind the log
+                self._first.set()
                 _log.debug("index.words_not_read", error=str(error), retry_s=pause_s)
                 await anyio.sleep(pause_s)
                 pause_s = min(2 * pause_s, RETRY_MAX_S)
                 continue
+            self._first.set()
             pause_s = RETRY_S
             await anyio.sleep(PAUSE_S)
             await self._keep(views)
@@ -164,6 +167,12 @@ class ServedIndex:
                     await views.keep(KEPT, *found)
             finally:
                 views.proving.release()
+
+    async def begun(self, within_s: float) -> None:
+        """Wait until the index was read for the first time, as far as that could be, for so long at most."""
+        if self._first is not None:
+            with anyio.move_on_after(within_s):
+                await self._first.wait()
 
     @property
     def size(self) -> tuple[int, int]:

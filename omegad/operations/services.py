@@ -15,7 +15,7 @@ from omegad.index.served import ServedIndex
 from omegad.log.decision import Proposal
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
-from omegad.requests.method import Moment, Services
+from omegad.requests.method import BEGUN_S, Moment, Services
 from omegad.runtime import pausing
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
 from omegad.search.question import compared
@@ -93,6 +93,10 @@ class DaemonServices(Services):
             with anyio.move_on_after(bound_s):
                 await self.near.catch_up()
         return vectors
+
+    async def index_begun(self) -> None:
+        """Wait until the index was read after a start."""
+        await self.near.begun(BEGUN_S)
 
     def begin_question(self, text: str) -> Callable[[], Mapping[str, bytes] | None] | None:
         """Begin to embed a question, and return what waits for its vectors on another thread, as

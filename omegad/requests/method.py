@@ -47,6 +47,7 @@ EVERY_VIEW = ()
 
 COMPUTING_MAX = 2
 
+BEGUN_S = 20.0  # which leaves an agent, who waits for 30 s, the time to be answered
 VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
 
 
@@ -222,6 +223,10 @@ class Services(ABC):
         """Return the vectors of a question by embedder id, None where the model cannot be used now or takes
         too long: `query_timeout_s`, or *within_s*.
         """
+
+    @abstractmethod
+    async def index_begun(self) -> None:
+        """Wait until what is searched was read into memory after a start, for `BEGUN_S` at most."""
 
     @abstractmethod
     def begin_question(self, text: str) -> Callable[[], Mapping[str, bytes] | None] | None:

@@ -109,8 +109,8 @@ class ReadTooLong(Unavailable):
 
     code, kind, tag = -32004, "overloaded", "RETRIEVAL"
     hint = (
-        "ask for less: a shorter question, a filter, a smaller page; `read_timeout_s` and `report_timeout_s`"
-        " in config.toml bound it"
+        "ask again in a moment where the machine is busy, or for less: a shorter question, a filter, a"
+        " smaller page; `read_timeout_s` and `report_timeout_s` in config.toml bound it"
     )
 
 

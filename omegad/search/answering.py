@@ -44,9 +44,12 @@ class SearchReading(NamedTuple):
 
 
 async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> PreparedQuestion:
-    """Embed the question, or begin to where that is quick, unless it is about words alone."""
+    """Embed the question, or begin to where that is quick, unless it is about words alone. After a start it
+    waits for the index, without a reader that others need.
+    """
     del context
     started = time.perf_counter()
+    await services.index_begun()
     if query.mode in BY_WORDS:
         return PreparedQuestion(None, services[MemoryTypes], started, fitted())
     return PreparedQuestion(

@@ -14,6 +14,7 @@ from omegad.agents.hooks import claims, git_sync, hosts, noting, surfacing, tell
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.prepared import PreparedHook, Recalled, looked
 from omegad.agents.hooks.surfacing import Surfaced
+from omegad.agents.hooks.unbriefed import Unbriefed
 from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
@@ -56,6 +57,8 @@ LOOK_S = 0.1  # for the views to show what has just happened
 EMBED_S = 0.25
 ASKED_S, SAID_S = 0.02, 10.0
 """How long a question, and anything else, waits for what was left in the spool."""
+BRIEFED_LATE = ("prompt", "after_tool")
+"""Where a session is briefed whose start no daemon answered."""
 WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
@@ -155,6 +158,8 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
     is_used = is_call and hook.used and command.answer_within_ms is not None
     told_s = USED * (command.answer_within_ms or 0) / 1e3 if is_used else within_s
+    if hook.kind == "session_start" and not is_paused and (command.is_spooled or command.is_kept):
+        services[Unbriefed].note(hook.session_id, services.head)
     told = (
         None
         if command.is_spooled or is_paused
@@ -220,11 +225,17 @@ async def _recalled(services: Services, hook: Hook, project: str | None) -> Reca
         hook.kind == "prompt",
         surfacing.wanted(hook, project),
     )
-    if not is_start and not is_prompt and sought is None and not hook.used:
+    unbriefed, after = services[Unbriefed], None
+    if hook.kind in BRIEFED_LATE and hook.agent_id is None and hosts.answer(hook, "?"):
+        after = unbriefed.taken(hook.session_id, services.clock.now_us())
+    if not is_start and not is_prompt and sought is None and not hook.used and after is None:
         return Recalled()
 
     def begin(connection: Connection, moment: Moment) -> tuple[bool, Recalled]:
-        shown = surfacing.briefed(connection, hook, project, moment) if is_start else None
+        is_late = after is not None and not surfacing.is_briefed(connection, hook, after)
+        shown = surfacing.briefed(connection, hook, project, moment) if is_start or is_late else None
+        if after is not None and (shown is None or not shown.results):
+            unbriefed.forget(hook.session_id)
         due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
         shown = shown or surfacing.of_file(connection, hook, project, moment)
         return shown is None and surfacing.is_due(connection, hook), Recalled(shown, due, moment)
@@ -234,7 +245,9 @@ async def _recalled(services: Services, hook: Hook, project: str | None) -> Reca
     # What became due a moment ago is told at the next prompt, so that none waits for the views on its
     # account; nor does what is told of a file.
     is_wanted, told = await look(
-        begin, (False, Recalled()), at_least=0 if is_prompt or hook.used else services.head
+        begin,
+        (False, Recalled()),
+        at_least=0 if after is None and (is_prompt or hook.used) else services.head,
     )
     if is_start:
         stopped = await services[HookArrivals].stopped(services, hook_arrivals.HOOK_S)

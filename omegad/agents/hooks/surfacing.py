@@ -16,6 +16,7 @@ from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories, gate
 from omegad.agents.hooks.hosts import Hook
 from omegad.index.vector_indexes import VectorIndexes, Vectors
+from omegad.log.event import Position
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment
@@ -67,6 +68,7 @@ SELECT memory_id FROM retrievals WHERE session_id = ?1 AND how != 'review' AND i
 UNION ALL SELECT node_id FROM memories WHERE session_id = ?1 AND id >= {_STARTED}
 """
 """What a session has in its context: what it was shown, and what it said itself."""
+_BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND id / 1024 > ? LIMIT 1"
 _SPENT = f"""
 SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r JOIN memories AS m ON m.node_id = r.memory_id
 WHERE r.session_id = ?1 AND r.how IN ('prompt', 'edit', 'file', 'error') AND r.id / 1024 >= {_STARTED}
@@ -225,6 +227,11 @@ def briefed(connection: Connection, hook: Hook, project: str | None, moment: Mom
         if found.text
         else None
     )
+
+
+def is_briefed(connection: Connection, hook: Hook, after: Position) -> bool:
+    """Say whether a session was briefed after a position of the log."""
+    return connection.execute(_BRIEFED, (hook.session_id, after)).fetchone() is not None
 
 
 def due(connection: Connection, project: str | None, now_us: int) -> tuple[Line, ...]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
+SILENT_S = 600.0  # a large file is looked through in one step, of which nothing is told
 STALE_S = 300.0  # views that are built anew have thousands of events a second behind them
 ASK_AGAIN_S = 0.5
 WATCH_S = 1.0
@@ -171,15 +172,16 @@ def ensure(instance: Instance, *, makes_home: bool = False) -> None:
 
 
 def ask_long(instance: Instance, method: str, title: str, **params: object) -> Answer:
-    """Return what *method* answers, however long it takes, and draw a bar meanwhile."""
-    token = PROGRESS if is_terminal(sys.stderr) else None
+    """Return what *method* answers, however long it takes, and draw a bar meanwhile. Raises `NoAnswer` where
+    it comes no further for `SILENT_S`.
+    """
     with counted(title) as draw:
 
         def told(notice: Answer) -> None:
             draw(notice["progress"], notice["total"], "events")
 
-        with connected(instance, None, on_notice=told) as client:
-            return client.call(method, **given(params | {"progress_token": token}))
+        with connected(instance, SILENT_S, on_notice=told) as client:
+            return client.call(method, **given(params | {"progress_token": PROGRESS}))
 
 
 def watch(

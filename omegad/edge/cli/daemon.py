@@ -238,7 +238,7 @@ def begin(arguments: Namespace, instance: Instance) -> None:
     beginning = BEGINNING.format("" if is_whole else INSTALLING)
     home, runs = str(instance.paths.home), f"The daemon runs: process {pid}."
     if pid is None:
-        starts = "the first verb that needs it starts it"
+        starts = "the first verb or session that needs it starts it"
         makes = "`omegad start`, or the first that is stored, makes the home"
         runs = f"No daemon runs; {starts if instance.paths.home.is_dir() else makes}."
     tell(

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from omegad.client.asynchronous import AsyncClient
 from omegad.edge.cli import transfer
-from omegad.edge.cli.connection import NAME, Answer, ask, ensure
+from omegad.edge.cli.connection import ANSWER_S, NAME, Answer, ask, ensure
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     counted,
@@ -156,6 +156,8 @@ class Import:
     """What has no place here, or led to nothing."""
     client: AsyncClient = field(init=False)
     key: DigestKey = field(init=False)
+    silence: asyncio.Timeout = field(init=False)
+    """Ends it where nothing at all is answered for `ANSWER_S`."""
     head: int = 0
     """Where the log ended before: what stands up to there was imported earlier."""
 
@@ -220,27 +222,36 @@ class Import:
 
     async def take_in(self, instance: Instance, steps: Sequence[list[Wanted]], progress: Progress) -> None:
         """Store the memories step by step, let them name what came later, carry over what was counted, and
-        draw the edges.
+        draw the edges. Raises `NoAnswer` where nothing at all is answered for `ANSWER_S`.
         """
-        async with AsyncClient(instance.paths.socket, name=NAME) as client:
-            self.client, self.head = client, (await client.call("system.status"))["log"]["head"]
-            self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
-            every = [one for step in steps for one in step]
-            for step in steps:
-                await _each(
-                    step, self._store, lambda: progress(sum(self.outcomes.values()), len(every), "memories")
-                )
-            await _each(self.unfinished, self._finish)
-            await _each([one for one in every if one.counts != Counts()], self._count)
-            links = [link(edge, self.source, self.ids) for edge in self.edges]
-            self.lost += [
-                f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
-                " one of both is not here"
-                for edge, asked in zip(self.edges, links, strict=True)
-                if asked is None
-            ]
-            drawn = [asked for asked in links if asked]
-            await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
+        async with AsyncClient(instance.paths.socket, name=NAME) as self.client:
+            try:
+                async with asyncio.timeout(ANSWER_S) as self.silence:
+                    await self._all_taken_in(instance, steps, progress)
+            except TimeoutError:
+                raise NoAnswer(f"nothing was answered for {ANSWER_S:g} s") from None
+
+    async def _all_taken_in(
+        self, instance: Instance, steps: Sequence[list[Wanted]], progress: Progress
+    ) -> None:
+        self.head = (await self._answered("system.status"))["log"]["head"]
+        self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
+        every = [one for step in steps for one in step]
+        for step in steps:
+            await _each(
+                step, self._store, lambda: progress(sum(self.outcomes.values()), len(every), "memories")
+            )
+        await _each(self.unfinished, self._finish)
+        await _each([one for one in every if one.counts != Counts()], self._count)
+        links = [link(edge, self.source, self.ids) for edge in self.edges]
+        self.lost += [
+            f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
+            " one of both is not here"
+            for edge, asked in zip(self.edges, links, strict=True)
+            if asked is None
+        ]
+        drawn = [asked for asked in links if asked]
+        await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
 
     async def _sent(self, method: str, asked: Fields, noted: list[str], what: str) -> Answer | None:
         """Return what is answered; None where what was sent is refused, and why that is of *what* is *noted*.
@@ -249,13 +260,26 @@ class Import:
         """
         named = asked | {"request_id": self.key.named(str(asked["request_id"]))}
         try:
-            return await self.client.call(method, **named)
+            return await self._answered(method, **named)
         except OmegadError as error:
             if error.kind not in REFUSALS:
                 raise
             is_late = method == CARRY_OVER and error.kind == "conflict"
             noted.append(f"{what}: {'others came before' if is_late else error}")
             return None
+
+    async def _answered(self, method: str, **asked: object) -> Answer:
+        """Return what is answered, and note that something was."""
+        try:
+            answer = await self.client.call(method, **asked)
+        except OmegadError:
+            self._hear()
+            raise
+        self._hear()
+        return answer
+
+    def _hear(self) -> None:
+        self.silence.reschedule(asyncio.get_running_loop().time() + ANSWER_S)
 
     async def _store(self, wanted: Wanted) -> None:
         is_whole = wanted.names <= self.ids.keys()

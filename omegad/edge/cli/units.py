@@ -90,8 +90,8 @@ def examine(instance: Instance) -> Iterator[Finding]:
         yield Finding(
             "service",
             "ok",
-            "none; the first verb that needs the daemon starts it. `omegad service install` has the system"
-            " do it",
+            "none; the first verb or session that needs the daemon starts it. `omegad service install` has"
+            " the system do it",
         )
         return
     differing = [str(change.path) for change in units.plan(service, world) if change.state != "right"]

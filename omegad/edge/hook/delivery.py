@@ -20,6 +20,8 @@ LONG_S, SHORT_S = 0.5, 0.15
 PATIENT = ("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted")
 GUARDED = ("pretooluse", "beforetool")
 """What may be stopped: these and the patient are questions, and the others are said."""
+STARTING = ("sessionstart",)
+"""What has a daemon started where there is none, for the hooks after it."""
 STDIN_BYTES_MAX = 15 << 20  # the daemon's line has 16 MiB
 ANSWER_BYTES_MAX = 1 << 20
 SPOOL_FILES_MAX = 5_000
@@ -87,12 +89,18 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
 
         payload = flattened(payload)  # as much of it as can be read
         answer = ask(sockets(home), params + payload + asked, deadline)
-    if answer is None or is_kept:
+    if not answer or is_kept:
         if not is_paused and not keeps_off(home, payload):
             spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + payload + b"}")
+            if answer is None and name.lower() in STARTING:
+                import os
+
+                from omegad.edge.hook.launching import started
+
+                started(home, os.environ, is_heard=False)
     elif is_unread(answer):
         lose(home + b"/spool")
-    if answer is not None and not is_unread(answer) and not is_told and b'"stdout":""' not in answer:
+    if answer and not is_unread(answer) and not is_told and b'"stdout":""' not in answer:
         tell(answer)
 
 
@@ -244,20 +252,23 @@ def peer_uid(connection: "socket") -> int:
 
 
 def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
-    """Return the daemon's answer; None where there is none in time, and what happened is still to be told.
-    Nobody else's daemon hears anything.
+    """Return the daemon's answer: nothing where there is none in time, None where nobody listens; what
+    happened is still to be told then. Nobody else's daemon hears anything.
     """
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     line = b'{"jsonrpc":"2.0","id":1,"method":"hook.dispatch","params":%s}\n' % params
+    none = None
     for path in paths:
         try:
             if not is_private(path.rpartition(b"/")[0] or b"."):
+                none = b""
                 continue
             connection = socket(AF_UNIX, SOCK_STREAM)
             connection.settimeout(max(0.001, deadline - time.monotonic()))
             connection.connect(path)
             if peer_uid(connection) != posix.geteuid():
+                none = b""
                 continue
             connection.sendall(line)
             answer = b""
@@ -265,12 +276,15 @@ def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
                 connection.settimeout(max(0.001, deadline - time.monotonic()))
                 chunk = connection.recv(1 << 16)
                 if not chunk:
-                    return None
+                    return b""
                 answer += chunk
-        except OSError:
+        except (FileNotFoundError, ConnectionRefusedError):
             continue
-        return answer if b'"result"' in answer or is_unread(answer) else None
-    return None
+        except OSError:
+            none = b""
+            continue
+        return answer if b'"result"' in answer or is_unread(answer) else b""
+    return none
 
 
 def tell(answer: bytes) -> None:

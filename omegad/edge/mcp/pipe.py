@@ -9,7 +9,6 @@ which does nothing twice, since calls are named by this process's own name and t
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import select
@@ -18,6 +17,7 @@ import sys
 import time
 
 from omegad.edge.hook.delivery import find_home, peer_uid, sockets
+from omegad.edge.hook.launching import started
 from omegad.edge.mcp.messages import (
     CHUNK,
     INVALID_PARAMS,
@@ -30,7 +30,6 @@ from omegad.edge.mcp.messages import (
     greeting,
     read,
 )
-from omegad.runtime import derived
 from omegad.runtime.pausing import VARIABLE
 from omegad.runtime.repository import project_of
 from omegad.runtime.versions import is_older
@@ -56,7 +55,6 @@ HELLO = 0
 """The number of the request that says who asks; those of calls follow."""
 ROOTS = 1
 """The id of the only request that a client gets."""
-STARTING = "starting.lock"
 CONSULTED = ("omega_consult", "omega_route")
 """What the names of tools begin with that are no daemon's."""
 NAME = os.urandom(8).hex()
@@ -119,31 +117,6 @@ def connect() -> socket.socket | None:
         hint = "set OMEGAD_SOCKET to a socket of your own"
         raise CannotStart(f"{os.fsdecode(path)} is served by another user", hint)
     return None
-
-
-def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-    """Begin to start a daemon of this version, in the place of an older one if need be; None where another
-    session does: whoever starts one has the lock as its input. Raises `OSError`.
-    """
-    home = os.path.abspath(os.fsdecode(find_home()))
-    os.makedirs(home, mode=0o700, exist_ok=True)
-    lock = os.open(os.path.join(home, STARTING), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
-
-        given = {**derived.importing(environ), "OMEGAD_HOME": home}
-        if explicit := environ.get("OMEGAD_SOCKET"):
-            given["OMEGAD_SOCKET"] = os.path.abspath(os.path.expanduser(explicit))
-        command = [sys.executable, "-P", "-m", "omegad", "start"]
-        nowhere, heard = subprocess.DEVNULL, subprocess.PIPE
-        return subprocess.Popen(  # noqa: S603
-            command, env=given, cwd=home, stdin=lock, stdout=nowhere, stderr=heard, start_new_session=True
-        )
-    except BlockingIOError:
-        return None
-    finally:
-        os.close(lock)
 
 
 class Bridge:
@@ -243,7 +216,7 @@ class Bridge:
             if daemon := connect():
                 daemon.close()
             elif self._starter is None:
-                self._starter = started(self._environ)
+                self._starter = started(find_home(), self._environ, is_heard=True)
         except (OSError, CannotStart):
             pass  # as is said when something is asked of it
 
@@ -371,7 +344,7 @@ class Bridge:
         if self._daemon:
             self._ask(HELLO, "system.hello", {"protocol": 1, "client": self._session.client_of(call.params)})
         elif self._starter is None:
-            self._starter = started(self._environ)
+            self._starter = started(find_home(), self._environ, is_heard=True)
         elif status is not None:
             assert self._starter.stderr
             said = self._starter.stderr.read().decode("utf-8", "replace").strip()
@@ -427,7 +400,7 @@ class Bridge:
         else:
             self._lose()
             try:
-                starter = started(self._environ)
+                starter = started(find_home(), self._environ, is_heard=True)
             except OSError:
                 self._is_renewed = True  # as far as that can be
             else:

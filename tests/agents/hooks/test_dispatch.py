@@ -3,11 +3,14 @@
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 
+from omegad.agents.hooks.unbriefed import TELLING_US
 from omegad.text.quoting import FENCE
 from tests.acceptance.conftest import Home, refusal, until
 from tests.edge.hook.conftest import context_of, payload
@@ -165,6 +168,42 @@ def test_a_session_begins_with_what_matters_and_each_is_a_receipt(
     }
     assert dispatch("SessionStart", source="compact")
     assert dispatch("SessionStart", source="compact") == ""
+
+
+def test_who_began_while_no_daemon_answered_is_briefed_once_at_a_later_hook(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    store(served, "no network in tests of this place", "constraint", project=project.name)
+    said = payload("SessionStart", session, cwd=str(project), source="startup")
+    served.call("hook.dispatch", event="SessionStart", payload=said, is_spooled=True)
+    with ThreadPoolExecutor() as threads:
+        told = list(
+            threads.map(
+                lambda number: dispatch(
+                    "PostToolUse",
+                    tool_name="Read",
+                    tool_input={},
+                    tool_response="x",
+                    tool_use_id=f"t-{number}",
+                ),
+                range(5),
+            )
+        )
+    assert sum("no network in tests" in one for one in told) == 1
+    sleep(TELLING_US / 1e6)
+    assert dispatch("UserPromptSubmit", prompt="is there no network in tests of this place?") == ""
+
+
+def test_who_was_briefed_at_its_start_is_not_briefed_again(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    store(served, "no network in tests of this place", "constraint", project=project.name)
+    said = payload("SessionStart", session, cwd=str(project), source="startup")
+    known = {"event": "SessionStart", "payload": said, "delivery_id": session}
+    assert "no network" in served.call("hook.dispatch", **known, is_kept=True)["stdout"]
+    served.call("hook.dispatch", **known, is_spooled=True)
+    assert tags(served, session) == ["memory.surfaced@1", "session.started@1"]
+    assert dispatch("UserPromptSubmit", prompt="is there no network in tests of this place?") == ""
 
 
 def test_no_text_from_outside_ends_the_fence_or_is_a_tag(

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import threading
 from collections.abc import Mapping
@@ -228,6 +229,27 @@ def test_an_import_whose_daemon_is_stopped_says_to_run_it_again(
         told = omegad("import", str(file), status=3).stderr
     assert "run it again: it goes on where it stopped" in told
     omegad("import", str(file))
+
+
+def test_an_import_whose_daemon_hangs_ends_and_goes_on_when_it_is_run_again(
+    omegad: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "CLAUDE.md"
+    file.write_text("# Rules\n\n- Deploys are blue-green.\n- Tests come first.\n", encoding="utf-8")
+    pid, store = omegad.json("start")["pid"], importing.Import._store
+
+    async def hang(taken: importing.Import, wanted: importing.Wanted) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        await store(taken, wanted)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(importing, "ANSWER_S", 0.2)
+        patched.setattr(importing.Import, "_store", hang)
+        told = omegad("import", str(file), status=3).stderr
+    os.kill(pid, signal.SIGCONT)
+    assert "nothing was answered for 0.2 s" in told
+    assert "run it again" in told
+    assert omegad.json("import", str(file))["memories_after"] == 2
 
 
 def test_an_import_leaves_no_digest_that_a_guess_of_its_text_can_be_held_against(

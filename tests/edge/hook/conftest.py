@@ -25,11 +25,12 @@ import posix, sys
 sys.path.append({str(CLIENT.parents[1])!r})
 from omegad.edge.hook import delivery as hook_delivery
 hook_delivery.STDIN_S = hook_delivery.LONG_S = hook_delivery.SHORT_S = {PATIENCE_S}
+hook_delivery.STARTING = ()
 posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))
 """,
 ]
-"""The client with deadlines that it keeps on a busy machine, too; for all tests but those of its
-deadlines.
+"""The client with deadlines that it keeps on a busy machine, too, and which starts no daemon; for all tests
+but those of its deadlines, and of that.
 """
 
 
