@@ -84,6 +84,8 @@ VALUE = re.compile(
     r"|\\?[\"'],[ \t]{0,4}\\?[\"'])?(?:pass:(?=(?P<source>)))?"
     r"(?:(?P<quote>\\?[\"'])(?P<closed>(?:[^\"'\\\r\n]|\\(?![\"'])"
     r"|(?!(?P=quote))\\?[\"']){0,300})(?P=quote)(?::(?P<rest>[^\s:]{1,200}))?"
+    # Of a text of JSON that ends before the quote is closed.
+    r"|\\?[\"'](?P<open>[^\s\"'`\\]{1,300}+)(?=\\{0,7}\"\s{0,8}[,}\]])"
     r"|(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'])){1,300}))"
 )
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<closed>[^\"'\r\n]{1,200})(?P=quote)")
@@ -170,8 +172,8 @@ def _value(text: str, at: int, form: Form, *, is_short: bool) -> Span | None:
     match = VALUE.match(text, at)
     if match is None or not _follows(match, form, is_short=is_short):
         return None
-    group = "closed" if match["closed"] is not None else "bare"
-    value, first = match[group], match.start(group)
+    group = next(name for name in ("closed", "open", "bare") if match[name] is not None)
+    value, first = values.before_json_end(match[group]), match.start(group)
     sign = _BEFORE_SECRET.get(form)
     if form == "user" and match["rest"] is not None:  # "user":"password", as a shell glues them
         value, sign = match["rest"].strip("\"'"), None
