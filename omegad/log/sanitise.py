@@ -135,25 +135,33 @@ def excerpt_of(value: object) -> Excerpt | None:
         return None
     if isinstance(value, str):
         return excerpt(value)
-    clean = _searched(value)
-    text, outline = (msgspec.json.encode(one).decode() for one in (clean, _outline(clean)))
-    if len(outline) <= 2 * EXCERPT_BYTES and not redact(outline)[1]:
-        return _cut(text, lambda end: end)
+    lengths, items = _sizes(value)
+    clean = _searched(value, lengths) if lengths else value
+    text = msgspec.json.encode(clean).decode()
+    # Of so many items the outline is too long as well.
+    if 2 * items <= 2 * EXCERPT_BYTES:
+        outline = msgspec.json.encode(_outline(clean)).decode()
+        if len(outline) <= 2 * EXCERPT_BYTES and not redact(outline)[1]:
+            return _cut(text, lambda end: end)
     return excerpt(text)
 
 
-def _searched(value: object) -> object:
-    """Return a value with its texts searched, one by one: those at its beginning and its end, which alone may
-    be kept, but for short ones, which its outline has whole, and what is nested deeper than `DEPTH_MAX`.
+def _searched(value: object, lengths: int) -> object:
+    """Return a value with its texts, of so many characters, searched, one by one: those at its beginning and
+    its end, which alone may be kept, but for short ones, which its outline has whole, and what is nested
+    deeper than `DEPTH_MAX`.
     """
-    lengths, at = sum(map(len, _texts(value))), 0
+    at = 0
 
     def clean(text: str) -> str:
         nonlocal at
         first, at = at, at + len(text)
         is_kept = first < SEARCHED_CHARACTERS or at > lengths - SEARCHED_CHARACTERS
         is_more = len(text) > OUTLINE_CHARACTERS or _ESCAPED.search(text)
-        return _both_ends(text) if is_kept and is_more else text
+        if not is_more:
+            return text
+        # Where much is taken out, what lies between the ends is kept as well, and nobody has searched it.
+        return _both_ends(text) if is_kept else " " * (len(msgspec.json.encode(text)) - 2)
 
     return _each_text(value, clean)
 
@@ -169,16 +177,25 @@ def _each_text(value: object, change: Callable[[str], str], depth: int = DEPTH_M
     if isinstance(value, dict) and depth:
         return {key: _each_text(item, change, depth - 1) for key, item in value.items()}
     if isinstance(value, list) and depth:
-        return [_each_text(item, change, depth - 1) for item in value]
+        return [_each_text(item, change, depth - 1) if item else item for item in value]
     return value
 
 
-def _texts(value: object, depth: int = DEPTH_MAX) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)) and depth:
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item, depth - 1)
+def _sizes(value: object) -> tuple[int, int]:
+    """Return how many characters the texts of a value have, as deep as they are searched, and how many items
+    it has.
+    """
+    lengths, items, level = 0, 0, [value]
+    for _ in range(DEPTH_MAX + 1):
+        lengths += sum([len(item) for item in level if isinstance(item, str)])
+        items += len(level)
+        level = [
+            part
+            for item in level
+            if item and isinstance(item, (dict, list))
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    return lengths, items
 
 
 def _both_ends(text: str) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from omegad.catalog.events import CODEC
 from omegad.coordination.message import SendMessage
 from omegad.log.event import Event, Excerpt, NewEvent
-from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
+from omegad.log.sanitise import EXCERPT_BYTES, excerpt, excerpt_of, sanitise, without_credentials
 from omegad.memory.store import StoreMemory
 from omegad.search import QueryMemory
 from tests.builders import append, everything, queried, running_log, stored, tool_called
@@ -298,6 +298,13 @@ def test_secrets_that_shrink_the_text_draw_no_part_of_another_into_it() -> None:
     assert SECRET[:12] not in excerpt(text).head
     text = "." * 30_000 + key + "." * 500 + key
     assert "MIIEpAIBAAKCAQEA" not in excerpt(text).tail
+
+
+def test_texts_that_shrink_draw_none_into_an_excerpt_that_nobody_has_searched() -> None:
+    secret = "q7Zt3Lx9Vb2N" * 90
+    kept = excerpt_of([f"{'x ' * 40}password={secret}" for _ in range(100)])
+    assert kept is not None
+    assert secret[:24] not in f"{kept.head}{kept.tail}"
 
 
 def test_a_tools_excerpts_are_sanitised_too() -> None:

@@ -33,6 +33,13 @@ TABLES = [
     "login;token\nana;⟨StintRowan86⟩\n",
     "| server | user credentials |\n| --- | --- |\n| db-1 | ⟨StintRowan86⟩ |\n",
     "| user | Secret |\n| --- | --- |\n| ana | ⟨StintRowan86⟩ |\n",
+    (
+        "NAME    USERNAME   PASSWORD        AGE\ndb-1    admin      ⟨Winter2024!⟩     3d\n"
+        "db-2    bob        ⟨swordfish⟩       4d\n"
+    ),
+    "User  Password\n----  --------\nann   ⟨hunter2x⟩\n",
+    'user,password,note\nbob,"⟨Hunter\n22x⟩","a\nb"\namy,⟨walrus9x⟩,"c"\n',
+    'user,password,note\nbob,⟨hunter2x⟩,5" disk\namy,⟨walrus9x⟩,x\n',
     "INSERT INTO users (email, password, role) VALUES ('a@x.example', '⟨Winter2024!⟩', 'admin'),\n  ('b', '⟨tiger⟩', 'x');",
     "insert into users(name, password) values ('o''hara', crypt('⟨Winter2024!⟩', gen_salt('bf')))",
 ]
@@ -48,12 +55,15 @@ LOOK_ALIKES = [
     "INSERT INTO users (name, password) VALUES (?, ?), ($1, $2), (:a, :b1);",
     "INSERT INTO users (name, password_hash) VALUES ('bob', 'unknown1');",
     "user, password, and more\n\nbob, hunter2x\n",
+    "user  password\nbob reads hunter2x  twice\n",
+    "Option    Password\nrequired  hunter2x\n",
+    "  user      password\n  string    hunter2x  more\n",
 ]
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_what_stands_in_the_column_of_passwords_is_taken_out_and_nothing_else(table: str) -> None:
-    plain, clean = re.sub("[⟨⟩]", "", table), re.sub("⟨.*?⟩", "[REDACTED:assigned_secret]", table)
+    plain, clean = re.sub("[⟨⟩]", "", table), re.sub("(?s)⟨.*?⟩", "[REDACTED:assigned_secret]", table)
     assert redact(plain) == (clean, ("assigned_secret",))
     assert redact(f"# Accounts\n\n{plain}")[0] == f"# Accounts\n\n{clean}"
     assert json.loads(redact(json.dumps({"text": plain, "x": 1}, ensure_ascii=False))[0])["text"] == clean
@@ -88,6 +98,8 @@ def test_a_long_file_loses_every_password_and_keeps_its_rows() -> None:
     [
         "password,",
         "password\n",
+        "user  password\n",
+        'user,password\n"',
         "|password|",
         "a,password\n",
         "(password) values (",

@@ -12,6 +12,12 @@ KEPT = [
     "kind: Secret\napiVersion: v1\nstringData:\n  conn: ⟨walrus⟩\n  user: bob\n",
     "kind: Secret\napiVersion: v1\nstringData:\n  conn: |\n    ⟨host is walrus⟩\n  other: >-\n    ⟨frost⟩\n",
     (
+        "kind: Secret\napiVersion: v1\nstringData:\n  conf: |\n    ⟨host is walrus\n\n      other frost⟩\n\n"
+        '  a: ⟨correct horse battery⟩ # of staging\n  b: "⟨correct \\" horse⟩"\n  c: \'⟨two\n    lines⟩\'\n'
+        "  username: bob\n  d: ⟨plain\n    going on⟩\n  e: !!binary ⟨d2FscnVz⟩\n---\n"
+        "kind: ConfigMap\ndata:\n  a: |\n    plain\n    walrus\n"
+    ),
+    (
         "apiVersion: v1\nitems:\n- apiVersion: v1\n  data:\n    conn: ⟨d2FscnVz⟩\n  kind: Secret\n"
         "- apiVersion: v1\n  data:\n    conn: plain\n  kind: ConfigMap\nkind: List\n"
     ),
@@ -43,7 +49,7 @@ LOOK_ALIKES = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_a_secret_keeps_is_taken_out_and_nothing_else(text: str) -> None:
-    plain, clean = re.sub("[⟨⟩]", "", text), re.sub("⟨.*?⟩", "[REDACTED:assigned_secret]", text)
+    plain, clean = re.sub("[⟨⟩]", "", text), re.sub("(?s)⟨.*?⟩", "[REDACTED:assigned_secret]", text)
     assert redact(plain) == (clean, ("assigned_secret",))
     if plain.startswith("{"):
         assert json.loads(clean).keys() == json.loads(plain).keys()

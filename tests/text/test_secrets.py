@@ -165,6 +165,15 @@ EXAMPLES = {"private_key": PRIVATE_KEY} | {
 
 # The secret is put where `@@` is.
 GIVEN = [
+    ("AWS Secret Access Key [None]: @@", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEX"),
+    ("AWS Secret Access Key [****************TUVW]: @@", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEX"),
+    ("setx DB_PASSWORD @@", "walrusfrost"),
+    ("mysql://bob:@@@db:3306/shop", "wal@rus"),
+    ("Twilio's auth token @@", "0123456789abcdef" * 2),
+    ("curl -H 'Cookie: theme=dark; sessionid=@@; a=b' https://shop.example", "0123456789abcdef" * 2),
+    ("Set-Cookie: connect.sid=@@; Path=/", "s%3Ab1c2d3e4f5g6h7i8j9k0"),
+    ("seed phrase: @@", "abandon zoo ability wreck about vivid above tunnel absent sugar absorb ripple"),
+    ('MNEMONIC="@@"', "abandon zoo ability wreck about vivid above tunnel absent sugar absorb ripple"),
     ("http://api.softlayer.com/soap/v3.1/@@", "a1b2c3d4" * 8),
     ('softlayer_key: "@@"', "a1b2c3d4" * 8),
     ("ibm_cloud_iam_key = '@@'", WORDS_43 + "a"),
@@ -283,6 +292,10 @@ GIVEN_TO_COMMANDS = [
 ]
 
 LOOK_ALIKES = [
+    "mnemonic: test test test test test test test test test test test junk",
+    "seed phrase: write down these twelve words from your wallet and keep them somewhere safe",
+    "http://::@c@d:2",
+    "Cookie: theme=dark; lang=en-us-utf8-2024-wide",
     # Texts that are base64, and words behind an option.
     "<!--renovate-debug:eyJjcmVhdGVkSW5WZXIiOiI0My4yODAuMCIsInVwZGF0ZWRJblZlciI6IjQzLjI4MC4wIn0=-->",
     "docs: fix grammatical error in --github-token docs",
@@ -513,6 +526,9 @@ def test_the_private_lines_of_putty_are_taken_out() -> None:
     "unit",
     [
         "-p ",
+        "' -p",
+        "cookie: ",
+        "://a:bcd@",
         " -u a:",
         "mysql -p",
         "curl -u ",

@@ -58,7 +58,16 @@ login: `bob@example.com` / `⟨hunter2x⟩`¦The credentials are bob:⟨hunter2x
 its password ⟨StintRowan86⟩¦with user greta and password ⟨walrusFrost59⟩¦root password ⟨walrusFrost60⟩ no longer works
 use ⟨StintRowan86⟩ for the password¦use ⟨correct-horse-battery-staple7⟩ as the password¦use ⟨4821⟩ for the safe's PIN
 The stage login is admin / ⟨StintRowan86⟩¦pass: ⟨StintRowan86⟩¦pass=⟨Stint!Rowan⟩¦PASS=⟨walrus8672⟩
+the password is ⟨swordfish-Tr0ub4⟩¦The wifi password is ⟨Blue-k3ttle⟩.¦Das Passwort ist ⟨Kessel-Tr0ub4-Pferd⟩
+use ⟨swordfish-Tr0ub4⟩ as the password¦Das Passwort lautet ⟨hunterzwei⟩¦Das neue Kennwort lautet: ⟨sonnenblume⟩
+la contraseña es "⟨girasol⟩"¦密码是⟨abcdefgh⟩，请保存¦パスワードは⟨abcdefgh⟩です¦비밀번호는 ⟨abcdefgh⟩ 입니다
 password for the db: ⟨Xk29!abz⟩¦password → ⟨hunter2x⟩¦password: &quot;⟨hunter2x⟩&quot;
+"""
+# Of letters alone, which nothing may follow in their line.
+LETTERS = """
+mot de passe: ⟨soleil⟩¦mot de passe : ⟨soleil⟩¦contraseña: ⟨girasol⟩¦Senha: ⟨girassol⟩¦palavra-passe: ⟨girassol⟩
+Wachtwoord: ⟨zonnebloem⟩¦Kennwort: ⟨sonnenblume⟩¦hasło: ⟨slonecznik⟩¦пароль: ⟨подсолнух⟩¦пароль: ⟨abcdefgh⟩
+密码：⟨abcdefgh⟩¦パスワード: ⟨abcdefgh⟩¦비밀번호: ⟨abcdefgh⟩¦le mot de passe est : ⟨soleil⟩¦user bob, password: ⟨walrus⟩
 """
 CARDS = """
 card ⟨4111 1111 1111 1111⟩¦⟨4111-1111-1111-1111⟩¦Visa: ⟨4111111111111111⟩, exp 12/27¦⟨4111.1111.1111.1111⟩
@@ -80,6 +89,10 @@ if (senha==user2.senha1) {¦senha:=r.FormValue("x1")¦GET /clave=1001/x¦palabra
 gpio pin: 13¦led_pin = 12¦pin: 123456789¦pincode: 560001¦opinion: 1234¦pin the version 4821
 the password is end-to-end-encrypted¦the password is out-of-date¦use sha256 as the password hash
 with password field2 in the form¦use the password from-vault-2¦the password is base64-encoded-twice-over
+the password is web-based-auth0¦the password is base64-encoded¦the password is utf8-encoded-text
+Das Passwort lautet wie folgt:¦Das Passwort lautet anders.¦Le mot de passe est incorrect.¦mot de passe: obligatoire
+Contraseña: requerida¦senha: string¦senha: Senha¦Kennwort: erforderlich¦密码是string类型¦密码：必填¦пароль: обязателен
+(nome, senha: Senha)¦$clave: valor¦mot de passe: motDePasse¦La contraseña es segura
 use user.name1 as the password¦credentials: s3://bucket/x1¦login: github.com/user1¦creds: host:8080
 default password callback1 is set¦the password is one-of-the-best-kept1
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
@@ -110,6 +123,16 @@ def test_what_people_tell_each_other_is_taken_out_and_nothing_around_it(text: st
     for start, end in [("", ""), ("# Zugang\n\n", "\n\nThen restart the service."), ("« ", " »")]:
         whole = f"{start}{before}{secret}{after}{end}"
         assert redact(whole) == (f"{start}{before}[REDACTED:{kind}]{after}{end}", (kind,))
+
+
+@pytest.mark.parametrize("text", examples(LETTERS))
+def test_letters_alone_are_taken_out_at_the_end_of_a_line(text: str) -> None:
+    before, secret, after = re.split("[⟨⟩]", text)
+    for end in ("", "\n\nThen restart the service.", "\r\n"):
+        assert redact(f"{before}{secret}{after}{end}") == (
+            f"{before}[REDACTED:assigned_secret]{after}{end}",
+            ("assigned_secret",),
+        )
 
 
 @pytest.mark.parametrize("text", examples(LOOK_ALIKES))
@@ -165,9 +188,26 @@ def test_no_word_is_passed_over() -> None:
             assert value not in secrets._redact(f"x {word}{sign}{value}\n")[0], (word, sign)
 
 
-@pytest.mark.parametrize("said", ['{"pin": 1021, "x": [1]}', '{"cvv":123}', '{"number": 4111111111111111}'])
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"pin": 1021, "x": [1]}',
+        '{"cvv":123}',
+        '{"number": 4111111111111111}',
+        "[4111111111111111]",
+        '{"a": [1, [4111111111111111, 5500000000000004]], "b": ["x", 378282246310005]}',
+        '{"number":\n    4111111111111111}',
+        '{"text": "[4111111111111111, 5500000000000004]", "x": [4111111111111111]}',
+        json.dumps({"a": json.dumps({"b": [1, 4111111111111111], "c": json.dumps([4111111111111111])})}),
+        """["mysql -p'walrusfrost", "it's"]""",
+        """["mysql -p'walrusfrost", "next"]""",
+        r"""{"a": "mysql -p\"walrusfrost", "b": "say \"x\""}""",
+        """["export PASSWORD='walrusfrost", "it's"]""",
+    ],
+)
 def test_what_was_json_is_json_still(said: str) -> None:
     clean, found = redact(said)
     assert found
-    assert json.loads(clean).keys() == json.loads(said).keys()
+    assert len(json.loads(clean)) == len(json.loads(said))
+    assert "walrus" not in clean
     assert redact(clean)[0] == clean

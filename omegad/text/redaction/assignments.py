@@ -47,7 +47,8 @@ _SIGN = (
 NAMED = (
     r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|(?:_(?:base"
     r"|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
-    r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=))?"
+    r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=)"
+    r"| \[(?:none|\*{4,40}\w{0,8})\](?=:))?"
     rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
     r"|(?P<said>(?:['\u2019]s| (?:is|was|should be|will be))(?: now)?(?: (?:set|changed|reset) to)?:?)?"
     r"[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
@@ -93,6 +94,7 @@ _GOES_ON = re.compile(
     r"[\"'`]?\s{0,4}(?:[.,;!?)»”]|\s{1,4}(?:for|to|in|on|of|and|when|at|from|until|if|there|now|please)\b"
     r"|\s{0,4}(?:[\r\n]|\Z))"
 )
+_HEX = re.compile(r"(?=.{0,40}[0-9])(?=.{0,40}[a-f])[0-9a-f]{32,128}")
 _IN_CODE = re.compile(r"\w*_\w*|[A-Z]\w*[A-Z]\w*|[a-z]+(?:[A-Z][a-z]+)+")
 
 
@@ -104,7 +106,7 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     name = f"{around[len(before) :]}{text[at : match.end('stem')]}"
     closed = _CLOSED[match["quote"]].match(text, first) if match["quote"] else None
     found = closed or _BARE.match(text, first)
-    value = found[0] if found else ""
+    value = values.before_json_end(found[0]) if found else ""
     is_long = closed is None and len(value) == JUDGED_CHARACTERS
     if not closed and not is_long:
         value = value.rstrip(".}]>" if match["sign"] else ".:}]>")
@@ -197,7 +199,8 @@ def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
         return True
     is_letters, is_in_code = (
         values.is_letters(value) is not None,
-        _CODE_BEFORE.search(given.before) is not None,
+        _CODE_BEFORE.search(given.before) is not None
+        and ("(" in given.before or not _USER_BEFORE.search(given.before)),
     )
     if kind is Kind.TOKEN or (kind is Kind.KEY and is_letters and len(value) < LETTERS_MIN):
         return _is_drawn(value) and not values.is_prose(value)
@@ -238,15 +241,19 @@ def _is_secret_in_words(given: Given, match: re.Match[str]) -> bool:
             match["quote"] is not None and name.lower() != "pw" and given.kind in {Kind.PASSWORD, Kind.SECRET}
         )
         return (
-            is_named
-            and len(value) >= TOLD_MIN
-            and bool(values.looks_chosen(value))
-            and not values.has_word(value)
-            and " " not in value
-        ) or (
-            given.kind is Kind.PASSWORD
-            and may_be_used(value, given.after)
-            and _HANDED.search(given.before) is not None
+            (
+                is_named
+                and len(value) >= TOLD_MIN
+                and bool(values.looks_chosen(value))
+                and not values.has_word(value)
+                and " " not in value
+            )
+            or (
+                given.kind is Kind.PASSWORD
+                and may_be_used(value, given.after)
+                and _HANDED.search(given.before) is not None
+            )
+            or (given.kind is Kind.KEY and _HEX.fullmatch(value) is not None)
         )
     if values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
         return False

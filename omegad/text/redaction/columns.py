@@ -6,6 +6,7 @@ with `\n`, and cells with `\t`, as JSON writes them.
 
 import re
 from collections.abc import Container, Iterator
+from itertools import islice
 
 from omegad.text.redaction import spoken, values
 
@@ -43,7 +44,8 @@ _IS_NAME = re.compile(rf"{_OF}(?:host(?:name)?|server|machine|name|person|who)")
 HEADS = re.compile(
     r"(?:pass(?:wor[dt]|wd|phrase|code|ord|e)?|pwd?|secret|token"
     r"|(?:(?<=api)|(?<=api[ _-]))key|cred(?:ential)?s?"
-    r"|(?<![^\W_])pin)(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt]))"
+    r"|(?<![^\W_])pin)"
+    r"(?=[ \t\"'`*\\]{0,40}(?:\([^()\r\n]{1,24}\)[ \t\"'`*]{0,40})?(?:[|,;\t\r\n]|\\[nrt])|  )"
 )
 # Behind words of other languages; commas and line ends, which are everywhere, only where a text begins.
 _FOREIGN = tuple(
@@ -59,12 +61,19 @@ _FOREIGN = tuple(
 )
 _LINE_END = re.compile(r"\r?\n|(?:\\r)?\\n")
 _NAME = re.compile(r"[\s\"'`*_\\]{0,40}(?:[^\W\d][\w .()/#-]{0,48}|#|№)[\s\"'`*_\\]{0,40}")
+_COLUMN_NAME = re.compile(r"[^\W\d][\w()/#-]{0,24}(?: [\w()/#-]{1,24}){0,2}")
 _NAME_LAST = re.compile(r"(?:[^\W\d_][\w .()/#-]{0,48}|[\"'])\Z")
 _BETWEEN = re.compile(r"[-+:|= \t]{3,}")
 _SEPARATORS = ("|", "\t", "\\t", ";", ",")
+_SPACES = "  "  # two and more part columns where nothing else does
+_COLUMN = re.compile(r"[^ ]+(?: [^ ]+)*")
+ROW_LINES = 16  # of a row whose cells have line ends
+ALIGNED_MAX = 16  # columns that spaces part
 _CELLS = {
     sign: re.compile(
-        rf" ?(?P<quote>\\?\")(?:(?!(?P=quote)).|(?P=quote){{2}}){{0,500}}(?P=quote) ?(?={sign}|\Z)|[^{sign}]*"
+        rf" ?(?P<quote>\\?\")(?:(?!(?P=quote)).|(?P=quote){{2}}){{0,500}}(?P=quote) ?(?={sign}|\Z)"
+        rf"|[^{sign}]*",
+        re.DOTALL,
     )
     for sign in ";,"
 }
@@ -87,8 +96,9 @@ class _Head:
         self.separator, self.names, self.count = separator, names, len(names)
         self.passwords = [at for at, name in enumerate(names) if _IS_PASSWORD.fullmatch(name)]
         self.has_users = any(_IS_USER.search(name) for name in names)
-        has_names = self.has_users or any(map(_IS_NAME.fullmatch, names))
-        self.weak = [at for at, name in enumerate(names) if has_names and _IS_WEAK.fullmatch(name)]
+        self.has_names = self.has_users or any(map(_IS_NAME.fullmatch, names))
+        self.starts: list[int] = []  # where columns begin that spaces part
+        self.weak = [at for at, name in enumerate(names) if self.has_names and _IS_WEAK.fullmatch(name)]
         self.passwords = [at for at in self.passwords if at not in self.weak]
         self.secrets = sorted([*self.passwords, *self.weak])
 
@@ -171,7 +181,21 @@ def _head(line: str, at: int, above: str) -> _Head | None:
             head = _Head(separator, names) if len(names) > 1 else None
             if head and head.secrets:
                 return head
-    return None
+    return _aligned_head(line, at)
+
+
+def _aligned_head(line: str, at: int) -> _Head | None:
+    """Return what a line is the head of whose columns spaces part, as `column -t` prints them."""
+    skipped = line.rfind('"') + 1  # of JSON, before its first line
+    line = line[skipped:]
+    if _SPACES not in line.strip() or "," in line:
+        return None
+    columns = [(match.start(), match[0]) for match in _COLUMN.finditer(line)]
+    if not 1 < len(columns) <= ALIGNED_MAX or not all(_COLUMN_NAME.fullmatch(name) for _, name in columns):
+        return None
+    head = _Head(_SPACES, [name.replace("_", " ") for _, name in columns])
+    head.starts = [start for start, _ in columns]
+    return head if head.has_names and skipped <= at and head.secrets else None
 
 
 def _names(cells: list[str], place: int, separator: str) -> list[str]:
@@ -210,7 +234,9 @@ def _below(text: str, at: int, last: int, head: _Head) -> tuple[list[Span], int]
         if end - at > LINE_CHARACTERS:
             break
         line = text[at:end]
-        if head.separator != "|" or not _BETWEEN.fullmatch(line):
+        if found and head.separator in _CELLS and line.count('"') % 2 and (row := _row(text, at, last, head)):
+            line, found = row
+        if head.separator not in {"|", _SPACES} or not _BETWEEN.fullmatch(line):
             cells = _cells(line, head)
             odd = 0 if cells else odd + 1
             if odd > ODD_MAX:
@@ -225,10 +251,24 @@ def _below(text: str, at: int, last: int, head: _Head) -> tuple[list[Span], int]
     return sorted(spans), ends
 
 
+def _row(text: str, at: int, last: int, head: _Head) -> tuple[str, re.Match[str]] | None:
+    """Return a row with line ends in its cells, and the one behind it; None where a quote has no other."""
+    quotes, first = 0, at
+    for found in islice(_LINE_END.finditer(text, at, min(last, at + LINE_CHARACTERS)), ROW_LINES):
+        quotes, first = quotes + text.count('"', first, found.start()), found.end()
+        if quotes % 2 == 0:
+            line = text[at : found.start()]
+            return (line, found) if _cells(line, head) else None
+    return None
+
+
 def _cells(line: str, head: _Head) -> list[Span]:
     """Return where the cells of a line are; none where it is no line of that table."""
     separator = head.separator
-    cells: list[Span] = []
+    if separator == _SPACES:
+        cells = [match.span() for match in _COLUMN.finditer(line)]
+        return cells if [start for start, _ in cells] == head.starts else []
+    cells = []
     at = 0
     while at <= len(line) and len(cells) <= CELLS_MAX:
         found = _CELLS[separator].match(line, at) if separator in _CELLS and '"' in line else None

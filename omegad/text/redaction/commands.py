@@ -12,6 +12,7 @@ from omegad.text.redaction import manifests, values
 
 LOOK_BACK = 600  # characters of a command before its option
 CONTINUED_LINES = 8
+STEP = 64  # characters by which the beginning of a long command is moved on
 HEAD_WORDS = 10
 VALUE_MIN = 3
 
@@ -83,6 +84,8 @@ VALUE = re.compile(
     r"|\\?[\"'],[ \t]{0,4}\\?[\"'])?(?:pass:(?=(?P<source>)))?"
     r"(?:(?P<quote>\\?[\"'])(?P<closed>(?:[^\"'\\\r\n]|\\(?![\"'])"
     r"|(?!(?P=quote))\\?[\"']){0,300})(?P=quote)(?::(?P<rest>[^\s:]{1,200}))?"
+    # Of a text of JSON that ends before the quote is closed.
+    r"|\\?[\"'](?P<open>[^\s\"'`\\]{1,300}+)(?=\\{0,7}\"\s{0,8}[,}\]])"
     r"|(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'])){1,300}))"
 )
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<closed>[^\"'\r\n]{1,200})(?P=quote)")
@@ -105,30 +108,41 @@ Span = tuple[int, int]
 def passwords(text: str) -> list[Span]:
     """Return where values stand that are given to a command as a password."""
     spans: list[Span] = []
-    head: tuple[int, frozenset[str]] = (-1, frozenset())
+    start, searched, head, forms, user_end = -1, 0, frozenset[str](), dict[str, Form | None](), -1
     for match in OPTION.finditer(text):
-        if spans and match.start() < spans[-1][1]:
+        at = match.start()
+        if spans and at < spans[-1][1]:
             continue
-        start = _command_start(text, match.start())
-        if start != head[0]:
-            head = start, _head(text, start)
+        command, searched = _command_start(text, searched, at, start), at
+        if command != start:
+            start, head, forms, user_end = command, _head(text, command), {}, -1
         option = match["long"] or match["short"] or "u"
-        form: Form | None = next((known for command, known in _ROWS[option] if command <= head[1]), None) or (
-            None if match["cluster"] else _guessed(option, head[1], text[start : match.start() + 1])
-        )
+        if option not in forms:
+            forms[option] = _form(option, head)
+        form = forms[option]
+        if form == "guessed":
+            if user_end < 0:
+                user = _USER.search(text, start, start + 2 * LOOK_BACK)
+                user_end = user.end() if user else len(text) + 1
+            form = form if user_end <= at + 1 else None
         span = _value(text, match.end(), form, is_short=match["short"] is not None) if form else None
         if span and (form != "guessed" or not _PLACE.fullmatch(text, *span)):
             spans.append(span)
     return spans
 
 
-def _command_start(text: str, at: int) -> int:
-    first, start = max(0, at - LOOK_BACK), at
+def _command_start(text: str, searched: int, at: int, start: int) -> int:
+    """Return where the command begins that a place is in; *start*, where that of an earlier place begins, up
+    to which it was *searched*.
+
+    Of a long one it is a step before the place, so that many options have the same.
+    """
+    end, first = at, max(0, searched - 1)
     for _ in range(CONTINUED_LINES):
-        start = max(text.rfind(sign, first, start) for sign in _SEPARATORS)
-        if start <= first or text[start] != "\n" or text[start - 1 : start] not in {"\\", "^"}:
+        end = max(text.rfind(sign, max(first, at - LOOK_BACK), end) for sign in _SEPARATORS)
+        if end < 0 or text[end] != "\n" or text[end - 1 : end] not in {"\\", "^"}:
             break
-    return max(first, start)
+    return max(end, start, (at - LOOK_BACK) // STEP * STEP, 0)
 
 
 def _head(text: str, start: int) -> frozenset[str]:
@@ -144,22 +158,22 @@ def _head(text: str, start: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _guessed(option: str, head: frozenset[str], before: str) -> Form | None:
-    """Return how a value follows an option of a command that is in no row."""
-    if option not in _WITH_USER:
-        return "user" if option in _RULES.user_options else None
+def _form(option: str, head: frozenset[str]) -> Form | None:
+    """Return how a value follows an option of a command with these first words."""
+    known = next((form for command, form in _ROWS[option] if command <= head), None)
+    if known or option in _RULES.user_options:
+        return known or "user"
     # Of these a password stands at its option, or not at all.
     is_asked = any(name.startswith(("mysql", "mariadb")) for name in head)
-    is_given = head.isdisjoint(_RULES.no_user) and not is_asked and _USER.search(before)
-    return "guessed" if is_given else None
+    return "guessed" if option in _WITH_USER and head.isdisjoint(_RULES.no_user) and not is_asked else None
 
 
 def _value(text: str, at: int, form: Form, *, is_short: bool) -> Span | None:
     match = VALUE.match(text, at)
     if match is None or not _follows(match, form, is_short=is_short):
         return None
-    group = "closed" if match["closed"] is not None else "bare"
-    value, first = match[group], match.start(group)
+    group = next(name for name in ("closed", "open", "bare") if match[name] is not None)
+    value, first = values.before_json_end(match[group]), match.start(group)
     sign = _BEFORE_SECRET.get(form)
     if form == "user" and match["rest"] is not None:  # "user":"password", as a shell glues them
         value, sign = match["rest"].strip("\"'"), None

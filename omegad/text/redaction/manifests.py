@@ -21,12 +21,10 @@ _KIND = re.compile(r"kind(?<![\w-]kind)\\?\"?: {0,2}\\?\"?secret(?:list)?(?![\w-
 _PATCH = re.compile(r" patch secrets?[ /]")
 _YAML = re.compile(r"^(?P<margin>[ \t]{0,40})(?:string)?data:[ \t]{0,8}\r?\n", re.MULTILINE)
 _LINE = re.compile(
-    r"(?P<margin>[ \t]{0,40})(?:(?P<key>[\w.-]{1,100}):[ \t]{1,8}(?:[\"']?"
-    r"(?P<value>[^\s\"'|>&*{\[][^\s\"']{0,20000})"
-    # A block of one line.
-    r"|[|>][-+0-9]{0,2}[ \t]{0,8}\r?\n(?P<deep>(?P=margin)[ \t]{1,16}+)(?P<block>\S[^\r\n]{0,20000}+)"
-    r"(?!\r?\n(?P=deep))))?[^\n]*(?:\n|\Z)"
+    r"(?P<margin>[ \t]{0,40})(?:(?P<key>[\w.-]{1,100}):[ \t]{1,8}(?:!{1,2}\w{1,20}[ \t]{1,8})?"
+    r"(?:(?P<block>[|>][-+0-9]{0,2}(?=\s))|(?P<value>[^\s!|>&*{\[#][^\r\n]{0,20000})))?[^\n]*(?:\n|\Z)"
 )
+_REMARK = re.compile(r"[ \t]#")
 # Once more as a string of JSON has it.
 _JSON = tuple(re.compile(rf"{quote}(?:string)?data{quote}:\s{{0,40}}\{{") for quote in ('"', r'\\"'))
 _MEMBERS = tuple(
@@ -89,15 +87,38 @@ def _entries(text: str, folded: str, first: int, last: int) -> Iterator[tuple[Sp
     done = first
     for block in _YAML.finditer(folded, first, last):
         done = max(done, block.end())
+        key, depth, value = "", 0, (0, 0)
         while done < last and (line := _LINE.match(text, done, last)):
-            if len(line["margin"]) <= len(block["margin"]) and line[0].strip():
+            margin, is_blank = len(line["margin"]), not line[0].strip()
+            if margin <= len(block["margin"]) and not is_blank:
                 break
             done = line.end()
-            if line["key"]:
-                yield line.span("block" if line["value"] is None else "value"), line["key"]
+            if key and margin > depth and not is_blank:  # the value goes on
+                begin = value[0] or line.start() + margin
+                value = begin, line.start() + len(line[0].rstrip())
+            elif not is_blank:
+                yield _unquoted(text, *value), key
+                key, depth, value = line["key"] or "", margin, (0, 0)
+                if line["value"]:
+                    begin = line.start("value")
+                    value = begin, begin + len(line["value"].rstrip())
+                key = key if line["value"] or line["block"] else ""
+        yield _unquoted(text, *value), key
     for opening, member in zip(_JSON, _MEMBERS, strict=True):
         for block in opening.finditer(folded, first, last):
             done = block.end()
             while entry := member.match(text, done, last):
                 done = entry.end()
                 yield entry.span("value"), entry["key"]
+
+
+def _unquoted(text: str, first: int, last: int) -> Span:
+    """Return where the value of a scalar is, without its quotes, or the remark behind it."""
+    quote = text[first:last][:1]
+    if quote in {'"', "'"}:
+        end = text.find(quote, first + 1, last)
+        while end > 0 and quote == '"' and text[end - 1] == "\\":
+            end = text.find(quote, end + 1, last)
+        return first + 1, last if end < 0 else end
+    found = None if "\n" in text[first:last] else _REMARK.search(text, first, last)
+    return first, found.start() if found else last

@@ -51,7 +51,7 @@ _IMPACKET = re.compile(
 )
 _NETWORK = re.compile(
     r"(?:(?:\A|[\n\r`])[ \t]{0,8}username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})?|\benable"
-    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
+    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z|\bsetx (?:/m )?\w{0,40}\Z",
     re.IGNORECASE,
 )
 
@@ -84,6 +84,16 @@ def _is_given(value: str) -> bool:
     return not values.is_word(value) and value[0] not in "%:?@"
 
 
+def _are_drawn(value: str) -> bool:
+    """Say whether words are drawn from a wallet's list, and no sentence nor a test's phrase."""
+    words = value.lower().split()
+    return len({*words}) > len(words) - 3 and _SENTENCE.isdisjoint(words)
+
+
+_SENTENCE = frozenset(
+    {"the", "and", "for", "are", "not", "must", "should", "from", "into", "with", "has", "have", "was", "our"}
+)
+
 RULES = (
     _rule(
         "webhook",
@@ -93,7 +103,10 @@ RULES = (
     _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
     _rule("url_password", "://", r"(?<=[a-z0-9])://(?P<secret>[^\s:/@\"'`<>]{8,200}):x-oauth-basic@"),
     _rule(
-        "url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"
+        "url_password",
+        "://",
+        r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:"
+        r"(?P<secret>[^\s/@\"`<>]{1,200}(?:(?<=[^:@]{3})@[^\s/@\"'`<>?#,;:\\\[\]]{1,64}(?=@)){0,3})@",
     ),
     _rule(
         "url_password",  # a token alone; half of what a digest has is a public key in some addresses
@@ -158,6 +171,20 @@ RULES = (
         "private-lines:",
         r"private-lines:"
         r" [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
+    ),
+    _rule(  # by which a server knows who has logged in
+        "authorization",
+        "cookie",
+        r"cookie\\?[\"']?: {0,2}\\?[\"']?[^\r\n\"'\\]{0,400}?(?<![\w.-])"
+        r"[\w.-]{0,24}(?:sess|sid|auth|jwt)[\w.-]{0,24}="
+        r"(?P<secret>(?=[^\s;]{0,100}[0-9])[\w%.+/~=-]{16,2000})",
+    ),
+    _rule(  # of a wallet
+        "assigned_secret",
+        "seed|mnemonic",
+        r"(?:mnemonic|seed[ _-]?(?:words|phrase))\\?[\"'`]?(?: is)? {0,2}[:=]? {0,2}\\?[\"'`]?\n?"
+        r"(?P<secret>[a-z]{3,8}(?: [a-z]{3,8}){11,23}+)(?![\w ])",
+        _are_drawn,
     ),
     _rule(
         "database_password",

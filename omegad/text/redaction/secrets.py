@@ -247,6 +247,9 @@ def _has_needle(folded: str, *, is_long: bool = True) -> bool:
         or "confi" in folded
         or "vault " in folded
         or "cred" in folded
+        or "cookie" in folded
+        or "mnemonic" in folded
+        or "seed" in folded
         or "securestring" in folded
         or "sqlplus" in folded
         or "variable " in folded

@@ -31,7 +31,9 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
     pins: frozenset[str]
     alone: dict[str, tuple[str, ...]]
     is_: tuple[str, ...]
+    reads: tuple[str, ...]
     glued: str
+    about: tuple[str, ...]
     others: dict[str, tuple[str, ...]]
 
 
@@ -44,6 +46,9 @@ CODE_DIGITS = (4, 5)  # six behind "pin code" are a place in India
 _SHORT = 7  # characters of a word that longer words end with
 
 _CLOSED = "\"'`*_ )"
+# Words for other things as well.
+_NO_WORD_BEHIND = WORDS.pins | {"clave", "parola", "parolă", "парола", "암호", "口令", "κωδικός", "heslo"}
+_ABOUT = re.compile(rf"(?:{'|'.join(WORDS.about)}).*")
 
 
 def signed(sign: str) -> re.Pattern[str]:
@@ -75,8 +80,9 @@ _TAIL = (
     r"(?P<mark>[\"'`*_\])]{0,3}(?:</\w{1,8}>)?)[ \t]{0,3}"
     r"(?:(?P<sign>:|=|->|=>|\u2192|\u2014|\u2013|\|)"
     # Not the "to" or "la" with which what it is for goes on.
-    rf"|(?P<said>(?<!\w)(?:{'|'.join(map(re.escape, WORDS.is_))})(?=[\s:])(?! [^\W\d_]{{1,40}}[\s,.;:])"
-    rf"|[{WORDS.glued}]):?|(?(of)(?!)|(?=\s\S{{0,40}}\d)))"
+    rf"|(?P<said>(?<!\w)(?:(?:{'|'.join(WORDS.reads)})(?=[\s:])"
+    rf"|(?:{'|'.join(map(re.escape, WORDS.is_))})(?=[\s:])(?! [^\W\d_]{{1,40}}[\s,.;:]))"
+    rf"|[{WORDS.glued}])(?: ?:)?|(?(of)(?!)|(?=\s\S{{0,40}}\d)))"
     r"(?P<closed>(?:\*\*|__|</\w{1,8}>)?)"
     r"(?P<space>(?:\s|\\n){0,12})(?P<opened>(?:```\w{0,12}\s{1,4}|<\w{1,8}>)?[\"'`*_]{0,3}(?:&quot;)?)"
     # Up to the signs, and the letters, with which a sentence in Chinese, Japanese or Korean goes on.
@@ -94,6 +100,8 @@ _HUMPED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z]+[0-9]{2,}[!?]?")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
+_LINE_ENDS = re.compile(r"\.?[ \t]*(?:[\r\n]|\\n|\Z)")
+_IN_CODE = re.compile(r"[A-Z]{2,}|[a-z]+(?:[A-Z][a-z]+)+")
 _NAMED_THING = re.compile(r"user\d+|[A-Z]+\d*-(?:[A-Z]+|\d+)")  # WPA2-PSK, PROJ-1234
 _NOT_A_PASSWORD = re.compile(r"(?:palabras?|datos?|puntos?|int) $")  # "palabra clave" is a keyword
 _UNIT = re.compile(r" ?(?:[mnkµ]?[msavwg]|mm|cm|[kmg]?hz|px|[kmg]?b|bytes|%)\b", re.IGNORECASE)
@@ -181,6 +189,8 @@ def told(text: str, match: re.Match[str]) -> Span | None:
     if value.isdecimal():
         is_alone = is_broken or (stem in WORDS.pins and _ENDED.match(after) is not None)
         is_secret = (is_near or (is_led and is_alone)) and _is_number(match, value, after)
+    elif value.isalpha():
+        is_secret = is_near and _is_told_word(match, value, text[max(0, at - BEFORE_CHARACTERS) : at], after)
     else:
         is_secret = stem not in WORDS.pins and _is_password(match, value, after, is_near=is_near)
     return (first, last) if is_secret else None
@@ -226,6 +236,38 @@ def _is_password(match: re.Match[str], value: str, after: str, *, is_near: bool)
         return len(value) >= VALUE_MIN and _CHOSEN.match(value.rstrip("!?")) is not None
     return len(value) >= TOLD_MIN and (
         (_STRONG.match(value) is not None and not values.has_word(value)) or values.is_joined(value)
+    )
+
+
+def _is_told_word(match: re.Match[str], value: str, before: str, after: str) -> bool:
+    """Say whether letters alone are a password: in quotes, alone behind a colon at a line's end, or behind
+    what is said of nothing but a wording; *before* and *after* stand around the word and the value.
+    """
+    said, word = match["said"], value.lower()
+    is_foreign = match.re is NAMED or match["stem"] == "passe" or said in WORDS.reads
+    if (
+        not is_foreign
+        or match["stem"] in _NO_WORD_BEHIND
+        or len(value) < VALUE_MIN
+        or word in STEMS
+        or _ABOUT.match(word)
+        or _IN_CODE.fullmatch(value)
+        or values.is_prose(value)
+    ):
+        return False
+    if said in WORDS.reads or (said is not None and said in WORDS.glued):
+        return (value.isascii() or said in WORDS.reads) and (
+            _ENDED.match(after) is not None or after.lstrip().startswith(("です", "입니다"))
+        )
+    is_quoted = match["opened"][-1:] in {'"', "'", "`"} and after.startswith(match["opened"][-1])
+    if is_quoted and (said or not match["mark"]):
+        return True
+    is_signed = match["sign"] in {":", "="} or (
+        said and ":" in match.string[match.end("said") : match.end("space")]
+    )
+    is_alone = is_signed and not match["mark"] and not match["opened"]
+    return (
+        bool(is_alone) and _LINE_ENDS.match(after) is not None and before.rstrip()[-1:] not in {"(", ",", "."}
     )
 
 

@@ -75,15 +75,27 @@ _WORD_PARTS = re.compile(
 )
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!#$%*~?@&]*[!#$%*~?@&][^\W_])")
 _NUMBERED = re.compile(r"[A-Z]?[a-z]+[0-9]|[A-Z]+-?[0-9]+|[0-9.]+[a-zA-Z]{1,3}|[\w.+-]+@[\w-]+\.[\w.]+")
+# A part of joined words that is none itself, as in Tr0ub4: no name with a number behind it or before it.
+_PART_MIXED = re.compile(
+    r"(?=.{5})[A-Za-z]+[0-9]+[A-Za-z][0-9A-Za-z]*|(?=.{5})[A-Z][0-9A-Za-z]*[a-z][0-9]{2,}"
+)
 is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
 has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
 has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
 
-NEAR = 8  # characters before a value
-# Of JSON, which takes a mark in quotes alone, as often escaped as those before it
-_BARE_NUMBER = re.compile(r"(\\{0,7}\")\s{0,3}:\s{0,3}[0-9]+\Z")
+NEAR_KEY = 96  # characters before a number
+LIST_CHARACTERS = 1_000  # of a list in JSON before a number in it
+# Of JSON, which takes a mark in quotes alone, as often escaped as those before it: a number behind a key, and
+# one in a list, behind a quote that ends a text or behind nothing but numbers.
+_BARE_NUMBER = re.compile(r"(\\{0,7}\")\s{0,40}:\s{0,40}-?[0-9]+\Z")
+_IN_LIST, _LIST_ENDS = re.compile(r"[\[,]\s{0,80}\Z"), re.compile(r"(?:\s|\\[nr]){0,80}(?:[,\]]|\Z)")
+_LISTED = re.compile(r"\[[\s0-9.,eE+\[\]-]{0,1000}\Z")
+_TEXT_ENDED = re.compile(
+    r"\s{0,80}(?:[,:][\s0-9.,:eE+{}\[\]a-z-]{0,1000}|[}\]][\s0-9.,:eE+{}\[\]-]{0,1000})\Z"
+)
+_JSON_END = re.compile(r"\"\s{0,8}(?:[}\]]{1,8}(?:[\s,]|\Z)|[,:]\s{0,8}[\[{\"0-9tfn])")
 
 
 def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
@@ -94,12 +106,38 @@ def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
         text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
     ]
     marks = (
-        f"{found[1]}{mark}{found[1]}"
-        if (found := _BARE_NUMBER.search(text[max(0, first - 16) : last]))
+        f"{quote}{mark}{quote}"
+        if text[first] in "0123456789" and (quote := _quote(text, first, last))
         else mark
         for first, last in spans
     )
     return "".join(chain.from_iterable(zip_longest(kept, marks, fillvalue="")))
+
+
+def _quote(text: str, first: int, last: int) -> str:
+    """Return the quote that a mark needs for a number in JSON, empty where it stands in none."""
+    if not text[first:last].isdecimal():
+        return ""
+    before = text[max(0, first - LIST_CHARACTERS) : first]
+    if found := _BARE_NUMBER.search(f"{before[-NEAR_KEY:]}0"):
+        return found[1]
+    if not (_IN_LIST.search(before[-NEAR_KEY:]) and _LIST_ENDS.match(text, last)):
+        return ""
+    at = before.rfind('"')
+    if at < 0:
+        return '"' if _LISTED.search(before) else ""
+    quote = before[len(before[:at].rstrip("\\")) : at + 1]
+    return quote if _TEXT_ENDED.match(before, at + 1) else ""
+
+
+def before_json_end(value: str) -> str:
+    """Return a quoted value up to where a text of JSON ends in it, so that the quote that closes it is
+    none of its own.
+    """
+    at = value.find('"')
+    if at < 0 or value[at - 1 : at] == "\\" or not _JSON_END.match(value, at):
+        return value
+    return value[:at]
 
 
 def _before_escape(text: str, first: int, last: int) -> int:
@@ -154,17 +192,17 @@ def begins_with_word(value: str) -> bool:
 
 def is_joined(value: str) -> bool:
     """Say whether *value* is of words that hyphens join as passphrases are made: four of them, or fewer and
-    a number, of which each digit counts as one.
+    a number, of which each digit counts as one, or one that is mixed with digits as no word is.
     """
-    parts = value.lower().rstrip("!?.").split("-")
+    parts = value.rstrip("!?.").split("-")
     if len(parts) >= PHRASE_WORDS_MIN:
         parts[-1] = parts[-1].rstrip("0123456789") or parts[-1]
-    words = [part for part in parts if part.isalpha()]
+    mixed = [part for part in parts if _PART_MIXED.fullmatch(part) and not is_prose(part)]
+    words = [part.lower() for part in parts if part.isalpha()]
     numbers = [part for part in parts if part.isdecimal()]
     return (
-        len(words) > 1
-        and len(words) + len(numbers) == len(parts)
-        and len(words) + sum(map(len, numbers)) >= PHRASE_WORDS_MIN
+        len(words) + len(numbers) + len(mixed) == len(parts) > 1
+        and (bool(mixed) or (len(words) > 1 and len(words) + sum(map(len, numbers)) >= PHRASE_WORDS_MIN))
         and all(len(word) >= JOINED_WORD_MIN for word in words)
         and _WORDS.isdisjoint(words)
         and not is_prose(value)
