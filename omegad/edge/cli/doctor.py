@@ -3,6 +3,7 @@ hook and a tool for real, in a home that is thrown away afterwards.
 """
 
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -202,6 +203,7 @@ def _found(client: Client, text: str, mode: str) -> list[str]:
 @contextmanager
 def _serving(real: Instance) -> Iterator[Instance]:
     """Run a daemon for the length of the block, in a home that is gone afterwards."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it is, however early that comes
     with tempfile.TemporaryDirectory(prefix="omegad-doctor-", ignore_cleanup_errors=True) as name:
         environ = {key: value for key, value in real.environ.items() if key != "OMEGAD_SOCKET"}
         trial = at(environ | {"OMEGAD_HOME": name}, may_spawn=False)

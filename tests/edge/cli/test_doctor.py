@@ -1,7 +1,9 @@
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from omegad.edge.cli.instance import at
 from omegad.embedding import catalogue
 from omegad.runtime import config
 from omegad.runtime.errors import NoDaemon
-from tests.edge.cli.conftest import Command
+from tests.edge.cli.conftest import PATIENCE_S, Command
 from tests.edge.cli.test_log_and_views_verbs import change_a_view
 
 
@@ -42,6 +44,19 @@ def test_a_healthy_home_passes_and_is_left_as_it_was(omegad: Command, tmp_path: 
         "mcp",
     }
     assert len(omegad.json("list")["memories"]) == 1
+    assert list(tmp_path.glob("omegad-doctor-*")) == []
+
+
+def test_its_trial_ends_with_it(omegad: Command, tmp_path: Path) -> None:
+    omegad.environ["TMPDIR"] = str(tmp_path)
+    running = omegad.begin("doctor")
+    until_s = time.monotonic() + PATIENCE_S
+    while not (held := list(tmp_path.glob("omegad-doctor-*/omegad.lock"))) and time.monotonic() < until_s:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=PATIENCE_S)
+    assert held, "it was over before its trial began"
+    assert running.returncode
     assert list(tmp_path.glob("omegad-doctor-*")) == []
 
 
