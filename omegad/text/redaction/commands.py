@@ -12,6 +12,7 @@ from omegad.text.redaction import manifests, values
 
 LOOK_BACK = 600  # characters of a command before its option
 CONTINUED_LINES = 8
+USER_CHARACTERS = 24  # of an option that names a user
 STEP = 64  # characters by which the beginning of a long command is moved on
 HEAD_WORDS = 10
 VALUE_MIN = 3
@@ -108,23 +109,25 @@ Span = tuple[int, int]
 def passwords(text: str) -> list[Span]:
     """Return where values stand that are given to a command as a password."""
     spans: list[Span] = []
-    start, searched, head, forms, user_end = -1, 0, frozenset[str](), dict[str, Form | None](), -1
+    forms: dict[str, Form | None] = {}
+    start, searched, head = -1, 0, frozenset[str]()
+    seen, has_user = 0, False
     for match in OPTION.finditer(text):
         at = match.start()
         if spans and at < spans[-1][1]:
             continue
         command, searched = _command_start(text, searched, at, start), at
         if command != start:
-            start, head, forms, user_end = command, _head(text, command), {}, -1
+            start, head, forms = command, _head(text, command), {}
+            seen, has_user = start, False
         option = match["long"] or match["short"] or "u"
         if option not in forms:
             forms[option] = _form(option, head)
         form = forms[option]
         if form == "guessed":
-            if user_end < 0:
-                user = _USER.search(text, start, start + 2 * LOOK_BACK)
-                user_end = user.end() if user else len(text) + 1
-            form = form if user_end <= at + 1 else None
+            has_user = has_user or _USER.search(text, seen, at + 1) is not None
+            seen = max(start, at - USER_CHARACTERS)
+            form = form if has_user else None
         span = _value(text, match.end(), form, is_short=match["short"] is not None) if form else None
         if span and (form != "guessed" or not _PLACE.fullmatch(text, *span)):
             spans.append(span)
@@ -137,9 +140,9 @@ def _command_start(text: str, searched: int, at: int, start: int) -> int:
 
     Of a long one it is a step before the place, so that many options have the same.
     """
-    end, first = at, max(0, searched - 1)
+    end, first = at, max(0, searched - 1, at - LOOK_BACK)
     for _ in range(CONTINUED_LINES):
-        end = max(text.rfind(sign, max(first, at - LOOK_BACK), end) for sign in _SEPARATORS)
+        end = max(text.rfind(sign, first, end) for sign in _SEPARATORS)
         if end < 0 or text[end] != "\n" or text[end - 1 : end] not in {"\\", "^"}:
             break
     return max(end, start, (at - LOOK_BACK) // STEP * STEP, 0)
@@ -160,9 +163,11 @@ def _head(text: str, start: int) -> frozenset[str]:
 
 def _form(option: str, head: frozenset[str]) -> Form | None:
     """Return how a value follows an option of a command with these first words."""
-    known = next((form for command, form in _ROWS[option] if command <= head), None)
-    if known or option in _RULES.user_options:
-        return known or "user"
+    known: Form | None = next((form for command, form in _ROWS[option] if command <= head), None)
+    if known:
+        return known
+    if option in _RULES.user_options:
+        return "user"
     # Of these a password stands at its option, or not at all.
     is_asked = any(name.startswith(("mysql", "mariadb")) for name in head)
     return "guessed" if option in _WITH_USER and head.isdisjoint(_RULES.no_user) and not is_asked else None
