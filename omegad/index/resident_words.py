@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -171,13 +172,14 @@ class ResidentWords:
         """Read the words that were kept, and what has changed since, where they are there and no words are in
         memory: in a twentieth of the time.
         """
-        if self._states or (head := kept.head(connection, KEPT)) is None:
+        state = _state(connection)
+        if self._states or state.memories < FEW or state.tokens > TOKENS_MAX:
             return
-        told, state = msgspec.msgpack.decode(head, type=KeptWords), _state(connection)
-        if state.memories < FEW or state.tokens > TOKENS_MAX:
+        if (found := kept.read(connection, KEPT)) is None:
             return
+        told = msgspec.msgpack.decode(found[0], type=KeptWords)
         tokenizer = self.tokenizer or Tokenizer(connection)
-        before = Read(_kept_postings(connection, told), told.latest, 0)
+        before = Read(_kept_postings(told, found[1]), told.latest, 0)
         words: Read | None = before
         if told.structure != state.structure:
             words = _brought(connection, state, tokenizer, before, _changed_most(state.memories))
@@ -256,11 +258,10 @@ def _brought(
     return Read(postings, changed[-1][1], unkept)
 
 
-def _kept_postings(connection: Connection, told: KeptWords) -> Postings:
-    """Return the words that were kept."""
-    arrays = [np.empty(length, np.int64) for lengths in told.lengths for length in lengths]
-    kept.read_into(connection, KEPT, [array.data.cast("B") for array in arrays if len(array)])
-    each = len(Segment._fields)
+def _kept_postings(told: KeptWords, found: bytearray) -> Postings:
+    """Return the words that were kept, as all of their arrays behind each other."""
+    lengths, each = list(chain.from_iterable(told.lengths)), len(Segment._fields)
+    arrays = np.split(np.frombuffer(found, np.int64), np.cumsum(lengths)[:-1])
     return Postings([Segment(*arrays[start : start + each]) for start in range(0, len(arrays), each)])
 
 

@@ -245,7 +245,8 @@ class Views:
         await write(partial(kept.begin, name=name))
         for number, part in enumerate(kept.cut(arrays), 1):
             await write(partial(kept.add, name=name, part=number, value=part))
-        await write(partial(kept.finish, name=name, head=head))
+        digest = await anyio.to_thread.run_sync(kept.digest_of, head, arrays)
+        await write(partial(kept.finish, name=name, head=head, digest=digest))
 
     async def wait_for(self, position: Position, names: Collection[str]) -> None:
         """Return when the projections named show everything up to a position.

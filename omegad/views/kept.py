@@ -5,18 +5,25 @@ deletes it with the rest. Its parts are written one by one, so that no other wri
 which is written last, tells that all are there.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 
-from omegad.runtime.errors import StorageCorrupt
+import structlog
+
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 from omegad.storage.transaction import writing
 
 PART_BYTES = 1 << 20
+DIGEST_BYTES = 16
+
+_log = structlog.get_logger(__name__)
 
 _BEGUN = b""
 _IS_THERE = "SELECT 1 FROM sqlite_master WHERE name = 'kept'"
 _HEAD = "SELECT bytes FROM kept WHERE name = ? AND part = 0"
+_BYTES = "SELECT coalesce(sum(length(bytes)), 0) FROM kept WHERE name = ? AND part > 0"
+_PARTS = "SELECT bytes FROM kept WHERE name = ? AND part > 0 ORDER BY part"
 
 
 def begin(connection: Connection, name: str) -> None:
@@ -32,10 +39,10 @@ def add(connection: Connection, name: str, part: int, value: bytes | memoryview)
         connection.execute("INSERT INTO kept VALUES (?, ?, ?)", (name, part, value))
 
 
-def finish(connection: Connection, name: str, head: bytes) -> None:
-    """Say that all parts are there, and what they are."""
+def finish(connection: Connection, name: str, head: bytes, digest: bytes) -> None:
+    """Say that all parts are there, what they are, and their digest."""
     with writing(connection):
-        connection.execute("UPDATE kept SET bytes = ? WHERE name = ? AND part = 0", (head, name))
+        connection.execute("UPDATE kept SET bytes = ? WHERE name = ? AND part = 0", (digest + head, name))
 
 
 def forget(connection: Connection) -> None:
@@ -43,31 +50,33 @@ def forget(connection: Connection) -> None:
     connection.execute("DELETE FROM kept")
 
 
-def head(connection: Connection, name: str) -> bytes | None:
-    """Return what the parts under a name are; None where they are not all there."""
+def read(connection: Connection, name: str) -> tuple[bytes, bytearray] | None:
+    """Return the head of what is kept under a name, and all of its bytes; None where they are not all there,
+    or not as they were written.
+    """
     if not connection.execute(_IS_THERE).fetchone():
         return None
-    found = connection.execute(_HEAD, (name,)).fetchone()
-    return found[0] if found and found[0] != _BEGUN else None
+    told = connection.execute(_HEAD, (name,)).fetchone()
+    if told is None or told[0] == _BEGUN:
+        return None
+    digest, head = told[0][:DIGEST_BYTES], told[0][DIGEST_BYTES:]
+    found, filled = bytearray(connection.execute(_BYTES, (name,)).fetchone()[0]), 0
+    for (value,) in connection.execute(_PARTS, (name,)):
+        check()
+        found[filled : filled + len(value)] = value
+        filled += len(value)
+    if digest != digest_of(head, [found]):
+        _log.warning("views.kept_damaged", kept=name, remedy="it is computed anew")
+        return None
+    return head, found
 
 
-def read_into(connection: Connection, name: str, arrays: Iterable[memoryview]) -> None:
-    """Fill the bytes of some arrays, one after the other, with the parts under a name. Raises
-    `StorageCorrupt` where these are too few.
-    """
-    sql = "SELECT bytes FROM kept WHERE name = ? AND part > 0 ORDER BY part"
-    parts, part = connection.execute(sql, (name,)), memoryview(b"")
-    for left in arrays:
-        while len(left):
-            check()
-            if not part:
-                (value,) = next(parts, (b"",))
-                part = memoryview(value)
-            if not part:
-                raise StorageCorrupt(f"of {name!r}, which is kept beside the views, a part is missing")
-            count = min(len(part), len(left))
-            left[:count] = part[:count]
-            left, part = left[count:], part[count:]  # noqa: PLW2901  what is left of it
+def digest_of(head: bytes, arrays: Sequence[bytearray | memoryview]) -> bytes:
+    """Return the digest of a head and of the bytes of some arrays."""
+    digest = blake2b(head, digest_size=DIGEST_BYTES)
+    for array in arrays:
+        digest.update(array)
+    return digest.digest()
 
 
 def cut(arrays: Sequence[memoryview]) -> Iterator[memoryview]:

@@ -11,7 +11,7 @@ from omegad.storage import readers
 from omegad.storage.driver import Connection
 from tests.builders import FakeClock, served
 
-READ_S = 0.2
+READ_S = 1.0
 
 
 @pytest.mark.usefixtures("model")
