@@ -323,13 +323,14 @@ class LogReader:
             lambda connection: read(connection, self.codec, after, limit), f"after position {after}", turn
         )
 
-    async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
+    async def read_at(self, positions: Sequence[Position], turn: Turn = Turn.USUAL) -> list[RecordedEvent]:
         """Return the events at *positions*, in order; fewer where they are large, but never none. Raises
         `LogBroken` as `read` does.
         """
         return await self._read(
             lambda connection: read_at(connection, self.codec, positions),
             f"at one of {len(positions)} positions",
+            turn,
         )
 
     async def chain_at(self, position: Position) -> bytes | None:
@@ -374,7 +375,7 @@ class LogReader:
         """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one
         *origin* where it is named.
         """
-        return await self._readers.read(lambda connection: tagged(connection, tags, after, origin, through))
+        return await self._readers.read(lambda one: tagged(one, tags, after, origin, through), Turn.LONG)
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""

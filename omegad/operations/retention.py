@@ -45,6 +45,7 @@ from omegad.session.events import (
 )
 from omegad.storage.checkpointer import truncate
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.storage.wiping import BUSY_MS
 from omegad.views import generation
 from omegad.views.erasing import PausedViews
@@ -375,7 +376,7 @@ class Retention:
         """Return a batch as it is now that nobody erases: what was erased since it was made stays so."""
         events = list[RecordedEvent]()
         while rest := batch.positions[len(events) :]:
-            events += await self._services.log.read_at(rest)
+            events += await self._services.log.read_at(rest, Turn.LONG)
         return batch_of(batch.after, batch.through, events, self._services.log.codec)
 
     async def _proofs(self, kind: Kind, batch: Batch) -> tuple[Proof, ...]:
@@ -407,7 +408,7 @@ class Retention:
             if len(positions) > EVENTS_AT_ONCE:
                 positions = positions[:EVENTS_AT_ONCE]
                 end = positions[-1]
-            events = await log.read_at(positions) if positions else []
+            events = await log.read_at(positions, Turn.LONG) if positions else []
             if len(events) < len(positions):
                 end = events[-1].position
             batch = batch_of(after, end, events, codec)

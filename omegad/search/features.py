@@ -159,11 +159,13 @@ def matching(known: Candidates, question: Question) -> Array:
     # What is near to a question that asks for little but a time is so by chance.
     near = 0.0 if question.period is None else 1.0 if question.asks_whatever else NEAR
     own = [_scaled(known.cosine, near), _scaled(known.bm25)]
+    # Nor does it tell anything what stands beside words that ask for whatever there was.
+    near_words = np.zeros(len(known.ids)) if question.asks_whatever else _scaled(known.near_bm25)
     best = [np.zeros(int(known.session.max(initial=0)) + 1) for _ in own]
     for values, most in zip(own, best, strict=True):
         np.maximum.at(most, known.session, values)
     beyond = [most[known.session] - values for values, most in zip(own, best, strict=True)]
-    return np.stack([*own, known.rare, _scaled(known.near_bm25), *beyond], axis=1)
+    return np.stack([*own, known.rare, near_words, *beyond], axis=1)
 
 
 def told(connection: Connection, known: Candidates, question: Question) -> tuple[Array, float]:
@@ -182,7 +184,7 @@ def told(connection: Connection, known: Candidates, question: Question) -> tuple
         author[places] = [name in asked for name in names] if asked else 0.0
     lengths, (low, high) = np.log1p(characters), np.log1p(LENGTHS)
     mean = float(lengths.mean()) if count else 0.0
-    asks *= question.language.is_english
+    asks *= question.language.is_english and not question.asks_whatever
     answers = _scaled(known.bm25)[known.before] * asks[known.before] * is_spoken * (known.before >= 0)
     brief = is_spoken * np.maximum(0.0, 1 - lengths / of_full)
     beyond = np.log(np.maximum(characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)

@@ -30,7 +30,7 @@ from omegad.search.features import (
 )
 from omegad.search.folding import Saying
 from omegad.search.model import RankingModel, fitted, multilingual
-from omegad.search.question import Question, understood
+from omegad.search.question import ASKS, Question, understood
 from omegad.search.ranking import Ranked, Statements
 from omegad.search.results import Result
 from omegad.storage.driver import Connection
@@ -183,7 +183,7 @@ def answers_of(
     is_answer = query.mode in BY_WORDS or sure >= floor
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
-        shown = ranking.beside(answers, sources.model.beside)
+        shown = ranking.beside(answers, sources.model.beside, _answering(answers[0].id, seen))
         answers, same = _folded(connection, shown, seen)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
@@ -205,6 +205,16 @@ def answers_of(
         memories=seen.sought.scope.count,
         nothing_of=nothing_of,
     )
+
+
+def _answering(row: int, seen: Observed) -> set[int]:
+    """Return the turns of a conversation that follow at once on one that ends in a question: who asks for
+    the same is likely to be answered by them.
+    """
+    turn, known = seen.shown.get(row), seen.candidates
+    if turn is None or not turn.is_spoken or not turn.text.rstrip().endswith(ASKS):
+        return set()
+    return set(known.ids[known.before == known.ids.searchsorted(row)].tolist())
 
 
 def _nothing_of(

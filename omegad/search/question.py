@@ -98,7 +98,7 @@ _WHATEVER = {
 SHORT = 12  # words, of which a question has no more that asks for whatever is of a time
 NAMING_MAX = 4  # words that name it
 
-_ASKS = ("?", "\uff1f", "\u061f")
+ASKS = ("?", "\uff1f", "\u061f")
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,7 +190,7 @@ def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:
     sentences = SENTENCE_END.split(text)
     said = language_of(text, is_met=True)
     if len(sentences) > CHATTER:
-        text = next((one for one in reversed(sentences) if one.endswith(_ASKS)), text)
+        text = next((one for one in reversed(sentences) if one.endswith(ASKS)), text)
     found, beside = _time_in(said, text, now_us)
     if found is None or beside:  # few words are easily taken for another language's
         for other in _likely(text):

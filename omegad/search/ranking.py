@@ -5,7 +5,7 @@ beyond that.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -137,9 +137,15 @@ def lead(found: Sequence[Ranked]) -> float:
     return min(LEAD_MAX, shown[0] - shown[1]) if len(shown) > 1 else ALONE
 
 
-def beside(found: Sequence[Ranked], most: float) -> list[Ranked]:
-    """Return those that are at most so much behind the first, and what an edge leads to."""
-    return [one for one in found if found[0].score - one.score <= most or "linked" in one.lifted]
+def beside(found: Sequence[Ranked], most: float, belonging: Container[int]) -> list[Ranked]:
+    """Return those that are at most so much behind the first, what an edge leads to, and the rows that belong
+    to the first.
+    """
+    return [
+        one
+        for one in found
+        if found[0].score - one.score <= most or "linked" in one.lifted or one.id in belonging
+    ]
 
 
 def raised(found: Sequence[Ranked]) -> list[Ranked]:

@@ -1,5 +1,6 @@
 """What is shown beside the first result: what may answer as well, and of wordings of one fact one."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -86,3 +87,20 @@ def test_turns_of_a_conversation_and_long_texts_are_never_the_same() -> None:
     texts = [Saying(text * 30, 0.0, number) for number, text in enumerate(ONE_FACT)]
     for sayings in (turns, texts):
         assert len(folding.groups(sayings, np.ones((3, 3)))) == 3
+
+
+def test_a_question_in_a_conversation_brings_what_answered_it(views: Searched) -> None:
+    views.model = msgspec.structs.replace(views.model, beside=0.0)
+    for place, text in enumerate(
+        ("Anna: why did the deploy of the shop fail?", "Bert: a certificate", "Anna: how nice, that deploy")
+    ):
+        views.put(f"turn {place}", text, session_id="s")
+    views.put("note", "the deploy of the shop takes an hour")
+    assert views.found("why did the deploy of the shop fail?", all=False) == ["turn 0", "turn 1"]
+
+
+def test_what_follows_a_turn_that_asks_nothing_stays_behind(views: Searched) -> None:
+    views.model = msgspec.structs.replace(views.model, beside=0.0)
+    for place, text in enumerate(("Anna: the deploy of the shop failed", "Bert: a certificate")):
+        views.put(f"turn {place}", text, session_id="s")
+    assert views.found("why did the deploy of the shop fail?", all=False) == ["turn 0"]

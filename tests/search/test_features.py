@@ -212,3 +212,11 @@ def test_words_cover_a_question_where_they_stand_in_one_passage(views: Searched)
     question = "export times out at night"
     assert value(views, together, "coverage", question) == pytest.approx(1.0)
     assert 0 < value(views, apart, "coverage", question) <= 0.5
+
+
+def test_whoever_asks_for_whatever_is_of_a_time_asks_for_no_answer_in_a_conversation(views: Searched) -> None:
+    turns = ("Anna: what did we decide?", "Bert: it is decided", "Anna: how nice")
+    rows = [views.put(f"turn {place}", text, session_id="s") for place, text in enumerate(turns)]
+    names = ("near_words", "asks", "answers")
+    assert observed(views, "what did we decide in January 2026?", rows, names) == [[0.0] * 3] * 3
+    assert observed(views, "what did Bert decide about bicycles?", rows, names)[1][2] > 0
