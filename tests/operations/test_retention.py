@@ -6,6 +6,7 @@ import io
 import itertools
 import random
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ import pytest
 from anyio import to_thread
 
 from omegad.edge.transfer import lines, log_file
+from omegad.log import reading
 from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Cursor
 from omegad.log.event import Erased, Event, NewEvent
@@ -33,6 +35,7 @@ from omegad.runtime.errors import Refused
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried, MemoryRead, QueryAged, Read
 from omegad.session.events import HookNoted, How, MemorySurfaced, PromptSubmitted, ToolCallAged, ToolCalled
+from omegad.storage import readers
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
@@ -68,6 +71,7 @@ KEYWORDS = Config(model="none")
 EVERYTHING = msgspec.structs.replace(KEYWORDS, retention_prompts_days=30)
 BY_ITSELF = msgspec.structs.replace(KEYWORDS, retention=True)
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
+READ_S = 1.5
 TOLD = "the vault is behind the mill"
 MEMORIES = ("mem-00000000000000a1", "mem-00000000000000a2", "mem-00000000000000a3")
 
@@ -207,6 +211,23 @@ async def test_what_is_over_goes_and_nothing_else(paths: Paths, clock: FakeClock
             sum(isinstance(one.event, ToolCalled) for one in known[: done["aged"][0]["through"]]),
             60,
         )
+
+
+async def test_a_disk_that_is_busy_for_longer_than_a_question_may_take_does_not_end_it(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagged, slow = reading.tagged, iter([True])
+
+    def busy(*given: Any) -> list[int]:
+        if next(slow, False):
+            time.sleep(1.2 * READ_S)
+        readers.check()
+        return tagged(*given)
+
+    async with served(paths, clock, msgspec.structs.replace(KEYWORDS, read_timeout_s=READ_S)) as it:
+        await lived(it, clock, 120)
+        monkeypatch.setattr(reading, "tagged", busy)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"] > 10_000
 
 
 async def test_views_are_proved_against_a_log_whose_last_loss_they_show(
