@@ -59,7 +59,7 @@ _ASKING = [
     de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet entschieden
     de beschlossen entscheidungen gelernt geändert erledigt besprochen
     fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé décidé décisions
-    fr appris changé
+    fr appris changé en
     es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando
     es decidimos decidido decidió decisiones aprendimos aprendido cambió cambiado
     pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado

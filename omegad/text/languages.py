@@ -45,6 +45,10 @@ _SCRIPTS = {
 _BY_A_SIGN = ("ja", "ur")  # which write with Chinese and with Arabic signs as well
 _UNSPACED = ("ja", "zh", "th")
 _WORD = re.compile(r"(?<![\w./@$=-])[^\W\d_]+(?![\w/@=-])")  # no part of a path, an option or a name
+_INVERTED = re.compile(
+    r"(?<=[^\W\d_])-(?:t-)?(?=(?:je|tu|il|elle|on|ce|nous|vous|ils|elles)\b)", re.IGNORECASE
+)
+"""What joins a verb of French to who does it, in a question."""
 _SIGNS = {language: re.compile(f"[{signs}]") for language, signs in _SCRIPTS.items()}
 _NOT_LATIN = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 _ACCENT = re.compile(r"[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
@@ -122,7 +126,7 @@ def language_of(text: str, *, is_met: bool = False) -> Language:
 
 @lru_cache(maxsize=KEPT)
 def _language_of(text: str, foreign: float) -> Language:
-    words = _WORD.findall(text.lower())
+    words = _WORD.findall(_INVERTED.sub(" ", text.lower()))
     if not text.isascii() and _NOT_LATIN.search(text):
         signs = {code: len(pattern.findall(text)) for code, pattern in _SIGNS.items()}
         unspaced = sum(signs[code] for code in _UNSPACED)

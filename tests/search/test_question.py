@@ -51,6 +51,7 @@ Was ist im März 2021 passiert?; ¿Qué hicimos la semana pasada?; Что слу
 2021年3月发生了什么; 昨天我们做了什么?; ماذا حدث في مارس 2021؟; मार्च 2021 में क्या हुआ?; Geçen hafta ne oldu?
 Cosa è successo nel marzo 2021?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021年3月に何がありましたか
 Nous avons fait quoi la semaine dernière ?; Sur quoi avons-nous travaillé hier ?; Qu'avons-nous fait hier ?
+Que s'est-il passé en mars ?; Qu'a-t-on décidé en mars ?; Qu'est-ce qui s'est passé en mars ?
 Was war gestern?; O que fizemos ontem?; Dün ne yaptık?; Cosa abbiamo fatto il mese scorso?; 先週何をしましたか？
 what did we work on last week?; Над чем мы работали вчера?; ¿En qué trabajamos ayer?; ماذا تم أمس؟; last month
 what did we decide last week?; which decisions were made in March 2021?; what have we learned since yesterday?
