@@ -68,6 +68,8 @@ class Auditing:
         if not self._is_whole or not (is_query or is_coordination) or self._is_watched(method, client):
             return
         loop = asyncio.get_running_loop()
+        if isinstance(answer, msgspec.Raw) and not is_query:
+            return  # as it was answered before, and told then
         if is_coordination:
             loop.call_soon(self._coordinated, method, request, client, error)
         elif error is not None or not _is_told(method, request, answer):

@@ -259,6 +259,7 @@ class _Append:
             erasure.clean_set_aside(self._connection, erased)
             if erased.has_names or not self._vocabulary.inline.patch(self._connection, erased.remnants):
                 self.is_state_stale = True
+            self._following.clear()  # they know rows as these were
         aging.replace(self._connection, decision.aged)
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:

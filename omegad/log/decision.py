@@ -40,7 +40,8 @@ class Tables:
 
 class Following(Tables):
     """Tables whose reader serves a whole transaction, since it keeps in step with what is appended meanwhile:
-    rows that it knows of need not be written before the next decision.
+    rows that it knows of need not be written before the next decision. What it reads beside these is another
+    reader's: its tables may lag behind what is appended.
     """
 
     def foresee(self, keys: Sequence[tuple[str, ...]]) -> None:

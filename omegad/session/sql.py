@@ -24,8 +24,8 @@ OWN = frozenset({"checkpoints", "deferred"})
 class SelectRows(Query, frozen=True, kw_only=True, tag="audit.sql"):
     """Run one SELECT on the tables of `views.db`: `audit_log`, `conversations`, `memories` and the others.
 
-    It can neither write nor look elsewhere, takes at most 1 second, and answers with at most 256 KiB; of
-    functions it has those that make no text longer.
+    It can neither write nor look elsewhere, takes at most 1 second of the processor's time, and answers with
+    at most 256 KiB; of functions it has those that make no text longer.
     """
 
     sql: Annotated[str, Meta(min_length=1, max_length=8_192, description="one SELECT")]

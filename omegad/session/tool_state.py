@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from omegad.log.aging import PayloadsAged
-from omegad.log.decision import Following
+from omegad.log.decision import Following, Tables
 from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.session.events import DeliveriesExpired, ToolCallAged, ToolCalled
@@ -118,6 +118,10 @@ class ToolCalls(Following):
         """Return how many tool calls of the session are recorded."""
         latest = self.get(session_id, "")
         return latest.call_index if latest else 0
+
+
+class KnownUses(Tables):
+    """Reads of the tables what nobody follows."""
 
     def kept_from(self) -> Position:
         """Return the position of the oldest call that is known again; beyond any log where there is none."""

@@ -26,7 +26,6 @@ from omegad.storage.driver import sqlite
 from omegad.storage.readers import ReadersClosed
 
 AT_ONCE = 2
-START_S = 10.0  # for the process to start, on a machine that is busy
 EXPANDED_MAX = 200_000
 """What names in nested SELECTs may come to where each is replaced by what it stands for: about 100 bytes
 each.
@@ -37,7 +36,9 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Limits(NamedTuple):
-    """What an answer may take: rows, bytes of the rows as JSON, seconds, and bytes of memory."""
+    """What an answer may take: rows, bytes of the rows as JSON, seconds of the processor's time, and bytes of
+    memory.
+    """
 
     rows: int
     bytes: int
@@ -108,7 +109,7 @@ async def _answer(path: Path, sql: str, tables: Mapping[str, int], limits: Limit
     }
     said = b""
     try:
-        with anyio.move_on_after(limits.seconds + START_S):
+        with anyio.move_on_after(limits.seconds + selection.WAIT_S):
             async with child.started(_COMMAND, limits.bytes, msgspec.json.encode(asked) + b"\n") as running:
                 said = await running.output.read()
     except OSError as error:

@@ -28,6 +28,7 @@ INSTRUCTIONS_BETWEEN_LOOKS = 500  # at the clock and the memory: some of them co
 COLUMNS_MAX = 100
 BLOB_BYTES_SHOWN = 32
 GRACE_S = 0.5  # after the time is over, for SQLite to hear of it
+WAIT_S = 10.0  # which a process may wait, to start and beside its work, on a machine that is busy
 SLACK_BYTES = 64 * 2**20  # of address space, beside what is counted as memory
 
 SELECT, READ, FUNCTION, RECURSIVE, PRAGMA = 21, 20, 31, 33, 19  # sqlite3.h; the driver names only some
@@ -46,7 +47,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Question(TypedDict):
-    """What is asked: a SELECT on tables of a file, and its bounds."""
+    """What is asked: a SELECT on tables of a file, and its bounds; `seconds` are of the processor's time."""
 
     driver: str
     paths: list[str]
@@ -72,14 +73,14 @@ class _Watch:
     def __init__(self, seconds: float, memory_bytes: int) -> None:
         self.taken = ""
         self._seconds, self._memory_bytes = seconds, memory_bytes
-        self._since = time.monotonic()
+        self._since = time.process_time()  # what waits for its turn on a busy machine takes nothing
         self._resident = _memory()[1]
         self._asker = select.poll()
         self._asker.register(sys.stdin.fileno(), 0)
 
     def look(self) -> bool:
         """Say whether it is to be interrupted."""
-        if time.monotonic() - self._since > self._seconds:
+        if time.process_time() - self._since > self._seconds:
             self.taken = f"longer than {self._seconds:g} s"
         elif _memory()[1] - self._resident > self._memory_bytes:
             self.taken = too_much_memory(self._memory_bytes)
@@ -113,7 +114,8 @@ def _memory() -> tuple[int, int]:
 
 def _bound(seconds: float, memory_bytes: int) -> None:
     """Have the system end this process where nothing else does."""
-    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_S)
+    signal.setitimer(signal.ITIMER_PROF, seconds + GRACE_S)
+    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_S + WAIT_S)
     cpu_s = math.ceil(seconds + GRACE_S) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     if size := _memory()[0]:

@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -219,6 +220,17 @@ async def test_coordination_that_is_refused_is_in_the_audit_as_well(paths: Paths
             ["task.claim", "denied", "s-2"],
             ["task.get", "error", None],
         ]
+
+
+async def test_coordination_that_is_sent_again_is_told_once(
+    paths: Paths, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with served(paths, clock, KEYWORDS, audits_all=True) as it:
+        asked = {"session_id": "s-1", "paths": [f"{tmp_path}/a.py"], "request_id": "r-1"}
+        first = await it.caller.call("claim.files", **asked)
+        head = await it.caught_up()
+        assert [await it.caller.call("claim.files", **asked) for _ in range(3)] == [first] * 3
+        assert await it.caught_up() == head
 
 
 async def test_a_hook_that_is_told_twice_is_noted_once(

@@ -8,10 +8,9 @@ import pytest
 
 from omegad.index import vector_index
 from omegad.runtime.config import Paths
-from omegad.session import sql
 from omegad.storage.database import open_writer
 from omegad.storage.driver import sqlite
-from tests.builders import PATIENCE_S, FakeClock, Served, served
+from tests.builders import FakeClock, Served, served
 
 SELF = "SELECT vec_distance_cosine(embedding, embedding) FROM memories_vec ORDER BY rowid"
 
@@ -26,7 +25,6 @@ async def _stored(it: Served, content: str) -> str:
 async def test_a_vector_of_no_direction_is_near_to_nothing(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, number: str
 ) -> None:
-    monkeypatch.setattr(sql, "SECONDS_MAX", PATIENCE_S)
     async with served(paths, clock) as it:
         one, other = await _stored(it, "alpha beta gamma"), await _stored(it, "alpha beta delta")
         await it.caught_up()

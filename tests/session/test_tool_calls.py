@@ -10,15 +10,18 @@ import pytest
 
 from omegad.catalog import service
 from omegad.daemon import VOCABULARY
-from omegad.log.decision import Outcome, Proposal
-from omegad.log.event import END
+from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.erasure import Erasure, remnant
+from omegad.log.event import END, NewEvent
 from omegad.log.event_log import EventLog
 from omegad.log.sanitise import excerpt_of
+from omegad.requests.command import Acknowledged
 from omegad.runtime.errors import Invalid
 from omegad.session import tool_calls as tool
 from omegad.session.events import DeliveriesExpired, ToolCalled
 from omegad.session.tool_calls import RecordToolCall
-from tests.builders import FakeClock, everything, proof, proposal, running_log
+from omegad.session.tool_state import KnownUses
+from tests.builders import FakeClock, Written, erased, everything, proof, proposal, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -77,6 +80,41 @@ async def test_calls_that_share_a_commit_are_numbered_as_one_after_the_other(tmp
     assert numbers == [2, 3, 1, 4, 2, 1, 5]
     assert answers[2:] == answers[:2]
     assert states[0] == states[1]
+
+
+async def test_a_use_that_was_erased_in_the_same_commit_is_not_known_any_more(tmp_path: Path) -> None:
+    use, left = "toolu_who_is_erased", "toolu_that_remains"
+    again = RecordToolCall(session_id="s", tool_name="Bash", tool_use_id=use)
+    proposals = Proposal(decide=partial(tool.record, again, tool.cut(again)), asked=tool.asks(again))
+    async with running_log(tmp_path / "log.db") as log:
+        await record(log, tool_use_id=use)
+        (was,) = await everything(log)
+        assert isinstance(was.event, ToolCalled)
+        remains = remnant(was, msgspec.structs.replace(was.event, tool_use_id=left), log.codec)
+        erasing = Decision(
+            events=(NewEvent(event=erased(1)),),
+            answer=Acknowledged(),
+            erasure=Erasure((remains,), (), lambda whole: whole, (), lambda whole: whole),
+        )
+        came_to = await log.append_all([proposals, Proposal(decide=lambda *_: erasing), proposals])
+        numbers = [
+            one.answer.call_index
+            for one in came_to
+            if isinstance(one, Outcome) and isinstance(one.answer, tool.ToolCallRecorded)
+        ]
+        assert numbers == [1, 2]
+
+
+async def test_what_shares_a_commit_is_there_for_who_asks_which_use_is_the_oldest(tmp_path: Path) -> None:
+    used = RecordToolCall(session_id="s", tool_name="Bash", tool_use_id="t1")
+    using = Proposal(decide=partial(tool.record, used, tool.cut(used)), asked=tool.asks(used))
+    asking = Proposal(
+        decide=lambda state, _now_us: Decision(answer=Written(position=state[KnownUses].kept_from()))
+    )
+    async with running_log(tmp_path / "log.db") as log:
+        *_, last = await log.append_all([using, using, asking])
+        assert isinstance(last, Outcome)
+        assert last.answer == Written(position=1)
 
 
 async def test_calls_without_an_id_count_each_time(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from omegad.log import checkpoint
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Projection, Statement
 from omegad.runtime.config import Paths
-from omegad.session import sql
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -129,7 +128,6 @@ async def test_tables_of_an_earlier_version_serve_until_they_are_built_again(
         genuine(connection, target)
 
     monkeypatch.setattr(generation, "copy_to", copy_to)
-    monkeypatch.setattr(sql, "SECONDS_MAX", PATIENCE_S)
     async with served(paths, clock) as it:
         views = it.daemon.services.views
 
