@@ -1,6 +1,7 @@
 """Nothing secret and nothing endless enters the log, whichever field of whichever event it comes in."""
 
 import builtins
+import json
 import types
 import typing
 from collections.abc import Iterator
@@ -318,3 +319,21 @@ def test_a_tools_excerpts_are_sanitised_too() -> None:
     assert clean.tool_input == Excerpt(
         head=mark, tail=mark, bytes=2 * len(mark), sha256=sha256((mark + mark).encode()).hexdigest()
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"password": "\\\\"}',
+        json.dumps({"t": json.dumps({"command": 'export PASSWORD="hunter2Xq"'})}),
+        json.dumps({"t": json.dumps({"command": 'mysql --password="hunter2Xq ab!"'})}),
+    ],
+)
+def test_what_is_kept_of_json_within_json_is_json_without_its_secrets(body: str) -> None:
+    kept = excerpt_of({"body": body})
+    assert kept is not None
+    assert "[REDACTED:" in kept.head
+    assert "hunter2Xq" not in kept.head
+    inner = json.loads(json.loads(kept.head)["body"])
+    assert inner.keys() == json.loads(body).keys()
+    assert "t" not in inner or json.loads(inner["t"]).keys() == {"command"}

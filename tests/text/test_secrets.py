@@ -169,6 +169,10 @@ GIVEN = [
     ("AWS Secret Access Key [****************TUVW]: @@", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEX"),
     ("setx DB_PASSWORD @@", "walrusfrost"),
     ("mysql://bob:@@@db:3306/shop", "wal@rus"),
+    ("postgres://anna:@@@db.example.com/x", "p@ssw0rd9"),
+    ("https://u:@@@git.example.com/r.git?to=a@b.example", "P@ssw0rd!"),
+    ("postgres://anna:@@@db:5432/x", "p@ss@w0rd9"),
+    ("postgres://anna:@@@db:5432, mail anna@example.com", "p@s:w,0@rd9"),
     ("Twilio's auth token @@", "0123456789abcdef" * 2),
     ("curl -H 'Cookie: theme=dark; sessionid=@@; a=b' https://shop.example", "0123456789abcdef" * 2),
     ("Set-Cookie: connect.sid=@@; Path=/", "s%3Ab1c2d3e4f5g6h7i8j9k0"),
@@ -749,3 +753,33 @@ def test_a_number_in_json_within_json_is_marked_in_quotes_that_are_escaped_as_of
     text = json.dumps({"x": json.dumps({"a": json.dumps({"card": 4111111111111111})})})
     inner = json.loads(json.loads(redact(text)[0])["x"])["a"]
     assert json.loads(inner) == {"card": "[REDACTED:payment_card]"}
+
+
+@pytest.mark.parametrize("said", ['export PASSWORD="@@"', 'mysql --password="@@"', '{"password": "@@"}'])
+@given(between=st.text('az9@!\\"', max_size=6), depth=st.integers(1, 3))
+@example(between="! ab", depth=3)
+@example(between="\\", depth=1)
+def test_json_within_json_stays_json_and_holds_no_secret(said: str, between: str, depth: int) -> None:
+    text = said.replace("@@", json.dumps(f"Hun{between}7Xq")[1:-1])
+    for _ in range(depth):
+        text = json.dumps({"t": text})
+    clean = redact(text)[0]
+    assert "Hun" not in clean
+    assert "7Xq" not in clean
+    for _ in range(depth):
+        clean = json.loads(clean)["t"]
+    assert not said.startswith("{") or json.loads(clean).keys() == {"password"}
+    assert clean.endswith(said.partition("@@")[2])
+
+
+def test_of_a_quote_behind_backslashes_a_mark_leaves_what_the_quote_needs() -> None:
+    inner = json.dumps({"password": "\\"})
+    assert json.loads(redact(inner)[0]).keys() == {"password"}
+    assert json.loads(json.loads(redact(json.dumps(inner))[0])).keys() == {"password"}
+
+
+def test_a_command_is_known_however_deep_in_json_it_stands() -> None:
+    text = 'curl -u "bob:Hun9xXq" x'
+    for _ in range(3):
+        text = json.dumps({"t": text, "n": 1})
+        assert "Hun9xXq" not in redact(text)[0]

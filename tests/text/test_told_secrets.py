@@ -40,6 +40,7 @@ login(senha=⟨abc123⟩).then(x)¦[senha: ⟨a1b2c3⟩](http://x.y)¦lösenorde
 **Password:** ⟨hunter2x⟩¦**Password**: `⟨hunter2x⟩`¦| Password | ⟨hunter2x⟩ |¦Password -> ⟨hunter2x⟩
 Password:~⟨hunter2x9⟩¦Password:~~```~⟨hunter2x9⟩~```¦The password is:~  ⟨hunter2x9⟩¦password：⟨hunter2x⟩
 The password for the staging admin is ⟨Tr0ub4dor&3x⟩¦The root password of db-2 is ⟨Blue!Horse83⟩
+its password ⟨Tr0ub4dorZq1⟩ works¦what is the password ⟨Tr0ub4dorZq1?⟩
 The password to the NAS is ⟨Blue!Horse83⟩¦Das Passwort für den Drucker lautet ⟨Sommer!2025x⟩
 Le mot de passe du serveur est ⟨Chaton!4452⟩¦La contraseña del servidor es ⟨Gato!Negro77⟩
 La password del router è ⟨Gato!Negro77⟩¦A senha é ⟨Cach0rro!9⟩¦Het wachtwoord is ⟨Fiets!2024⟩
@@ -98,7 +99,7 @@ default password callback1 is set¦the password is one-of-the-best-kept1
 keepass2 opens a password database:~~`keepass2`~~then asks¦--sftp-ask-password public1/ x
 --- PASS: TestParseLines100KB¦pass: /neo4j|redis/i.test(x)¦PASS: check12b¦pass=test_pass2¦pass=pass1¦compass: Xk29abz
 the password from v1 to v2¦Passwords: min=8, max=64¦passwords: hash=sha256¦use 4821 as the port
-the password sha256Sum is logged¦the password fieldName1 is read¦its password MD5 or SHA512 hash
+the password sha256Sum is logged¦the password Base64V2Codec is new¦the password fieldName1 is read¦its password MD5 or SHA512 hash
 4111 1111 1111 1112¦1764150000000000¦1764150000¦2024 2025 2026 2027¦id: 4111111111111111¦"userId":"4111111111111111"
 0.4111111111111111¦a4111111111111111¦#4111111111111111¦/4111111111111111¦4111 1111 1111 1111 1111¦+4111111111111111
 Q 4111 1111 1111 1111¦12 4111 1111 1111 1111 5¦"x": 4447.066710062815¦2592000000000000¦+49 30 4111 1111

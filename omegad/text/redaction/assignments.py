@@ -49,9 +49,11 @@ NAMED = (
     r"|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
     r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=)"
     r"| \[(?:none|\*{4,40}\w{0,8})\](?=:))?"
-    rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
+    rf"(?:(?:\\{{0,15}}[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})"
+    r"(?P<space>(?<=[0-9a-z]>)\s{1,40}|[ \t]{0,8})"
     r"|(?P<said>(?:['\u2019]s| (?:is|was|should be|will be))(?: now)?(?: (?:set|changed|reset) to)?:?)?"
-    r"[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
+    r"[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?"
+    rf"(?P<quote>{values.QUOTE})?"
 )
 """A secret's name in lower case, and what leads from it to its value."""
 
@@ -80,10 +82,7 @@ _USER_BEFORE = re.compile(r"(?:user(?:name)?|login|e-?mail)\W{1,4}\S{1,40}[\s,;/
 _CODE_BEFORE = re.compile(
     r"(?:[(,][ \t]*|(?<!-)\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL
 )
-_END_OF_LINE = re.compile(r"[ \t]*(?:[}\])>]*,?[ \t]*(?:[\r\n]|\\n|\Z|[ \t](?:#|//))|\\?[\"'`])")
-_CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") for quote in "\"'`"} | {
-    f"\\{quote}": re.compile(rf"(?:[^{quote}\\\r\n]|\\(?!{quote})){{0,500}}(?=\\{quote})") for quote in "\"'`"
-}
+_END_OF_LINE = re.compile(r"[ \t]*(?:[}\])>]*,?[ \t]*(?:[\r\n]|\\n|\Z|[ \t](?:#|//))|\\{0,15}[\"'`])")
 _BARE = re.compile(rf"(?:[^\s\"'`,;()<&\\]|&(?!&|[\w.%-]{{1,32}}=)|\\(?![\"'`])){{0,{JUDGED_CHARACTERS}}}")
 _REST = re.compile(r"[^\s\"'`,;()<\\]*")
 _HANDED = re.compile(
@@ -104,7 +103,7 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     around = text[max(0, at - NAME_CHARACTERS) : at]
     before = around.rstrip(_NAME)
     name = f"{around[len(before) :]}{text[at : match.end('stem')]}"
-    closed = _CLOSED[match["quote"]].match(text, first) if match["quote"] else None
+    closed = values.CLOSED[match["quote"]].match(text, first) if match["quote"] else None
     found = closed or _BARE.match(text, first)
     value = values.before_json_end(found[0]) if found else ""
     is_long = closed is None and len(value) == JUDGED_CHARACTERS

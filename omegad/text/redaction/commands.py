@@ -82,11 +82,11 @@ OPTION = re.compile(
 )
 VALUE = re.compile(
     r"(?P<gap>[ \t]{1,8}(?:\\\r?\n[ \t]{0,40})?|[ \t]?=[ \t]?"
-    r"|\\?[\"'],[ \t]{0,4}\\?[\"'])?(?:pass:(?=(?P<source>)))?"
-    r"(?:(?P<quote>\\?[\"'])(?P<closed>(?:[^\"'\\\r\n]|\\(?![\"'])"
-    r"|(?!(?P=quote))\\?[\"']){0,300})(?P=quote)(?::(?P<rest>[^\s:]{1,200}))?"
+    r"|\\{0,15}[\"'],[ \t]{0,4}\\{0,15}[\"'])?(?:pass:(?=(?P<source>)))?"
+    r"(?:(?P<quote>\\{0,15}[\"'])(?P<closed>(?:[^\"'\\\r\n]|\\{1,64}+(?![\"'\\])"
+    r"|(?!(?P=quote))\\{0,64}+[\"']){0,300})(?P=quote)(?::(?P<rest>[^\s:]{1,200}))?"
     # Of a text of JSON that ends before the quote is closed.
-    r"|\\?[\"'](?P<open>[^\s\"'`\\]{1,300}+)(?=\\{0,7}\"\s{0,8}[,}\]])"
+    r"|\\{0,15}[\"'](?P<open>[^\s\"'`\\]{1,300}+)(?=\\{0,15}\"\s{0,8}[,}\]])"
     r"|(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'])){1,300}))"
 )
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<closed>[^\"'\r\n]{1,200})(?P=quote)")
@@ -155,6 +155,8 @@ def _head(text: str, start: int) -> frozenset[str]:
     found = []
     for match in _WORD.finditer(text, start, start + LOOK_BACK):
         name = match[0].replace("\\", "/").rpartition("/")[2].lower()
+        if name in {"", ":"}:  # of JSON
+            continue
         found.append(name.removesuffix(".exe"))
         if len(found) == HEAD_WORDS:
             break

@@ -23,8 +23,11 @@ class Rule(msgspec.Struct, frozen=True):
     judge: Judge
 
 
-_QUOTED = r"(?:\\?'(?P<secret>[^'\\\r\n]{3,200})\\?'|\\?\"(?P<other>[^\"\\\r\n]{3,200})\\?\")"
-_QUOTED_OR_WORD = r"\\?(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\?(?P=quote)"
+_QUOTED = (
+    r"(?:\\{0,15}'(?P<secret>[^'\\\r\n]{3,200})\\{0,31}+'"
+    r"|\\{0,15}\"(?P<other>[^\"\\\r\n]{3,200})\\{0,31}+\")"
+)
+_QUOTED_OR_WORD = r"\\{0,15}(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\{0,31}+(?P=quote)"
 _ACCOUNT = re.compile(
     r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set"
     r" password)\b",
@@ -74,8 +77,11 @@ def _rule(
         groups = match.groupdict()
         span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
         value, at = text[slice(*span)], match.start()
+        if not is_secret(value) or values.is_stand_in(value):
+            return None
+        # To look back takes longer than to judge the value.
         is_beside = beside is None or beside.search(text, max(0, at - _STATEMENT), at + within)
-        return span if is_beside and is_secret(value) and not values.is_stand_in(value) else None
+        return span if is_beside else None
 
     return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
 
@@ -106,7 +112,8 @@ RULES = (
         "url_password",
         "://",
         r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:"
-        r"(?P<secret>[^\s/@\"`<>]{1,200}(?:(?<=[^:@]{3})@[^\s/@\"'`<>?#,;:\\\[\]]{1,64}(?=@)){0,3})@",
+        # Up to the last `@` before what ends a host's name.
+        r"(?P<secret>(?!:?@)[^\s/@\"`<>]{1,200}(?:@[^\s/@\"'`<>?#\\\[\]]{0,64}(?=@)){0,8})@",
     ),
     _rule(
         "url_password",  # a token alone; half of what a digest has is a public key in some addresses
@@ -127,7 +134,8 @@ RULES = (
     _rule(
         "authorization",
         "auth",
-        r"(?<![a-z0-9])auth(?:orization)?\\?[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\?[\"'`]?(?:basic[ \t]{1,60})?"
+        r"(?<![a-z0-9])auth(?:orization)?\\{0,15}[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\{0,15}[\"'`]?"
+        r"(?:basic[ \t]{1,60})?"
         r"(?P<secret>[0-9a-z+/]{6,}={0,2})",
         lambda value: ":" in entropy.decoded(value),  # a user and a password
     ),
@@ -175,14 +183,15 @@ RULES = (
     _rule(  # by which a server knows who has logged in
         "authorization",
         "cookie",
-        r"cookie\\?[\"']?: {0,2}\\?[\"']?[^\r\n\"'\\]{0,400}?(?<![\w.-])"
+        # Whether there is a value at all is found at once.
+        r"cookie\\{0,15}[\"']?: {0,2}\\{0,15}[\"']?(?=[^\r\n\"'\\=]{0,460}=)[^\r\n\"'\\]{0,400}?(?<![\w.-])"
         r"[\w.-]{0,24}(?:sess|sid|auth|jwt)[\w.-]{0,24}="
         r"(?P<secret>(?=[^\s;]{0,100}[0-9])[\w%.+/~=-]{16,2000})",
     ),
     _rule(  # of a wallet
         "assigned_secret",
         "seed|mnemonic",
-        r"(?:mnemonic|seed[ _-]?(?:words|phrase))\\?[\"'`]?(?: is)? {0,2}[:=]? {0,2}\\?[\"'`]?\n?"
+        r"(?:mnemonic|seed[ _-]?(?:words|phrase))\\{0,15}[\"'`]?(?: is)? {0,2}[:=]? {0,2}\\{0,15}[\"'`]?\n?"
         r"(?P<secret>[a-z]{3,8}(?: [a-z]{3,8}){11,23}+)(?![\w ])",
         _are_drawn,
     ),
@@ -197,8 +206,8 @@ RULES = (
     _rule(  # of Terraform
         "assigned_secret",
         "variable ",
-        r"variable \\?\"[\w-]{0,48}(?:passw|passphrase|secret|token|key)[\w-]{0,24}\\?\" \{"
-        r"[^{}]{0,400}?\bdefault\s{0,12}=\s{0,4}\\?\"(?P<secret>[^\"\r\n\\]{3,200})",
+        r"variable \\{0,15}\"[\w-]{0,48}(?:passw|passphrase|secret|token|key)[\w-]{0,24}\\{0,15}\" \{"
+        r"[^{}]{0,400}?\bdefault\s{0,12}=\s{0,4}\\{0,15}\"(?P<secret>[^\"\r\n\\]{3,200})",
         lambda value: not values.is_word(value),
     ),
     _rule(  # of clients for HTTP: a user and a password
@@ -247,7 +256,8 @@ RULES = (
         "command_password",
         "echo |printf ",
         r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
-        r" \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,3}"
+        r" \\{0,15}[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})"
+        r"(?:\\n)?\\{0,31}+[\"']?\s{0,3}\|\s{0,3}"
         r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
         rf"(?:{_READERS})",
         lambda value: value[0] not in "$-<" and not values.is_word(value),
@@ -255,7 +265,7 @@ RULES = (
     _rule(
         "command_password",
         " /p",
-        r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})",
+        r" /p(?:w|ass(?:word)?)?[: ]\\{0,15}[\"']?(?P<secret>[^\s\"'`]{3,200})",
         beside=_WINDOWS_USER,
         within=1,
     ),

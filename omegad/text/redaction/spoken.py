@@ -99,6 +99,8 @@ _CHOSEN = re.compile(r"(?=.*?[^\W\d_]).*?[\d!@#$%&*+~?=]")
 _HUMPED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z]+[0-9]{2,}[!?]?")
 _STRONG = re.compile(r"(?=.*?[^\W\d_]).*?\d")
 _MIXED = re.compile(r"(?=.*?[^\W\d_])(?=.*?\d).*?[!#$%*~?].")  # as nothing but a password is
+# The same of letters and digits: of both cases, with digits in two places.
+_WOVEN = re.compile(r"(?=.{8})(?=.*[a-z])(?=.*[A-Z])[A-Za-z]*[0-9]+[A-Za-z]+[0-9][0-9A-Za-z]*[!?]?")
 _ENDED = re.compile(r"[\"'`*_.]{0,4}(?:```)?[ \t]*(?:[,;\uff0c\u3002\u3001)}\]<|»\u201d]|[\r\n]|\\n|\Z)")
 _LINE_ENDS = re.compile(r"\.?[ \t]*(?:[\r\n]|\\n|\Z)")
 _IN_CODE = re.compile(r"[A-Z]{2,}|[a-z]+(?:[A-Z][a-z]+)+")
@@ -198,7 +200,11 @@ def told(text: str, match: re.Match[str]) -> Span | None:
 
 def _is_alone(value: str) -> bool:
     """Say whether a password that nothing leads to is told from the words of a sentence."""
-    return _MIXED.match(value) is not None or _HUMPED.fullmatch(value) is not None
+    return (
+        _MIXED.match(value) is not None
+        or _HUMPED.fullmatch(value) is not None
+        or _WOVEN.fullmatch(value) is not None
+    )
 
 
 def _closed(value: str) -> str:

@@ -84,12 +84,32 @@ has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
 has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
+ESCAPES = (0, 1, 3, 7, 15)
+"""How many backslashes stand before a quote in JSON within JSON, by how deep it is."""
+QUOTE = r"(?:\\{15}|\\{7}|\\{3}|\\)?[\"'`]"
+
+
+def _closed(quote: str, escapes: int) -> re.Pattern[str]:
+    """Return a pattern for a value up to the quote that closes it, as often escaped as the one that opens it:
+    one in the value is escaped once more, and so is each backslash.
+    """
+    if not escapes:
+        return re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})")
+    twice = 2 * escapes + 2
+    return re.compile(
+        rf"(?:[^{quote}\\\r\n]|\\{{1,64}}+(?![{quote}\\])|\\{{{twice}}}|\\{{{twice - 1}}}{quote}){{0,500}}+"
+        rf"(?=\\{{{escapes}}}{quote})"
+    )
+
+
+CLOSED = {"\\" * escapes + quote: _closed(quote, escapes) for quote in "\"'`" for escapes in ESCAPES}
+"""By the quote that opens a value, with its backslashes, the pattern for the value."""
 
 NEAR_KEY = 96  # characters before a number
 LIST_CHARACTERS = 1_000  # of a list in JSON before a number in it
 # Of JSON, which takes a mark in quotes alone, as often escaped as those before it: a number behind a key, and
 # one in a list, behind a quote that ends a text or behind nothing but numbers.
-_BARE_NUMBER = re.compile(r"(\\{0,7}\")\s{0,40}:\s{0,40}-?[0-9]+\Z")
+_BARE_NUMBER = re.compile(r"(\\{0,15}\")\s{0,40}:\s{0,40}-?[0-9]+\Z")
 _IN_LIST, _LIST_ENDS = re.compile(r"[\[,]\s{0,80}\Z"), re.compile(r"(?:\s|\\[nr]){0,80}(?:[,\]]|\Z)")
 _LISTED = re.compile(r"\[[\s0-9.,eE+\[\]-]{0,1000}\Z")
 _TEXT_ENDED = re.compile(
@@ -141,9 +161,22 @@ def before_json_end(value: str) -> str:
 
 
 def _before_escape(text: str, first: int, last: int) -> int:
-    while last - 1 > first and text[last - 1] == "\\" and text[last : last + 1] in {'"', "'", "\\"}:
-        last -= 1
-    return last
+    """Return where what is in a span ends, before the backslashes of what is escaped behind it.
+
+    Of those before a quote, as many are its own as JSON within JSON needs: 1, 3, 7 and so on; those before
+    them are the secret's.
+    """
+    if text[last - 1 : last] != "\\" or text[last : last + 1] not in {'"', "'", "\\"}:
+        return last
+    begin, end = last, last
+    while begin > first and text[begin - 1] == "\\":
+        begin -= 1
+    while text[end : end + 1] == "\\":
+        end += 1
+    if text[end : end + 1] not in {'"', "'"}:
+        return max(begin, first + 1)
+    deep = end - begin + 1
+    return max(end - (deep & -deep) + 1, first + 1)
 
 
 def is_stand_in(value: str) -> bool:
