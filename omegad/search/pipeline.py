@@ -183,7 +183,7 @@ def answers_of(
     is_answer = query.mode in BY_WORDS or sure >= floor
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
-        shown = ranking.beside(answers, sources.model.beside, _answering(answers[0].id, seen))
+        shown = ranking.beside(answers, sources.model.beside, answering(answers[0].id, seen))
         answers, same = _folded(connection, shown, seen)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
@@ -207,7 +207,7 @@ def answers_of(
     )
 
 
-def _answering(row: int, seen: Observed) -> set[int]:
+def answering(row: int, seen: Observed) -> set[int]:
     """Return the turns of a conversation that follow at once on one that ends in a question: who asks for
     the same is likely to be answered by them.
     """

@@ -360,9 +360,10 @@ class Library:
         return [one.id for one in pipeline.ordered(self._views[asked.project].connection, asked.seen, model)]
 
     def shown(self, asked: Asked, model: RankingModel, most: float) -> list[int]:
-        """Return the first rows that are at most so far behind the best."""
-        best = pipeline.ordered(self._views[asked.project].connection, asked.seen, model)
-        return [one.id for one in ranking.beside(best[:RESULTS], most)]
+        """Return the first rows that are at most so far behind the best, or belong to it."""
+        best = pipeline.ordered(self._views[asked.project].connection, asked.seen, model)[:RESULTS]
+        belonging = pipeline.answering(best[0].id, asked.seen) if best else ()
+        return [one.id for one in ranking.beside(best, most, belonging)]
 
     def signs(self, asked: Asked, model: RankingModel) -> dict[str, float]:
         """Return what the confidence in a model's ranking is read from."""
