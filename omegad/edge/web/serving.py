@@ -70,10 +70,19 @@ class Web:
         self._door = Door(self._rules, strangers_max, own_max)
 
     async def run(self, idle_s: float | None = None) -> None:
-        """Serve until SIGTERM or SIGINT, or until the owner has asked nothing for so long."""
-        is_over = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, is_over.set)
+        """Serve until SIGTERM or SIGINT, or until the owner has asked nothing for so long. Signals that come
+        while it ends change nothing.
+        """
+        loop, is_over, numbers = asyncio.get_running_loop(), asyncio.Event(), (signal.SIGTERM, signal.SIGINT)
+
+        def end(_number: int, _frame: object) -> None:
+            for number in numbers:
+                signal.signal(number, signal.SIG_IGN)
+            loop.call_soon_threadsafe(is_over.set)
+
+        # Not by the loop, and not by a handler that stays: at the end of either a signal kills the process.
+        for number in numbers:
+            signal.signal(number, end)
         await self.serve(is_over, idle_s)
 
     async def serve(self, is_over: asyncio.Event, idle_s: float | None = None) -> None:

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -83,6 +84,18 @@ def test_a_home_has_one_such_process_and_the_next_takes_its_place(tmp_path: Path
                 until(lambda: listens(port))
                 until(lambda: not listens(site.port))
                 assert run(home, "gateway", "--token").stdout == f"{site.token}\n"
+
+
+def test_who_tells_it_to_end_again_while_it_does_changes_nothing(tmp_path: Path) -> None:
+    with homes_in(tmp_path) as make:
+        home, port = make().start(), free_port()
+        with begun(home, "gateway", "--http", str(port)) as served:
+            until(lambda: listens(port))
+            httpx2.get(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S)  # it listens before it is loaded
+            until_s = time.monotonic() + PATIENCE_S
+            while served.poll() is None and time.monotonic() < until_s:
+                served.terminate()
+            assert served.returncode == 0
 
 
 def test_the_page_has_a_token_of_its_own_which_is_in_no_request_and_no_file(tmp_path: Path) -> None:
