@@ -354,8 +354,8 @@ async def status(it: Served) -> Any:
 
 
 async def passed(it: Served, clock: FakeClock, days: int) -> None:
-    """Let days pass, and it look: not at a moment before, which it may still be at. The clock goes on with each
-    look at it.
+    """Let days pass, and it look: not at a moment before, which it may still be at. The clock goes on with
+    each look at it.
     """
     clock.us += days * DAY_US
     now = rfc3339(clock.us // SECOND_US * SECOND_US)
