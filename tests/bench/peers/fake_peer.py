@@ -1,5 +1,5 @@
-"""A peer that keeps lines in a file where it is started: `python fake_peer.py [refuse|mute|die]` speaks MCP as
-peers do.
+"""A peer that keeps lines in a file where it is started: `python fake_peer.py [refuse|regret|mute|die]` speaks
+MCP as peers do.
 """
 
 import json
@@ -19,6 +19,8 @@ def answer(method: str, params: dict[str, object], kept: list[str]) -> dict[str,
     if params["name"] == "keep":
         if HOW == ["refuse"] and kept:
             return {"isError": True, "content": [{"type": "text", "text": "there is one like it"}]}
+        if HOW == ["regret"] and kept:
+            return {"content": [{"type": "text", "text": "Error: no more than one"}]}
         kept.append(str(given["content"]))
         KEPT.write_text("\n".join(kept), encoding="utf-8")
         return {"content": [{"type": "text", "text": "kept"}]}

@@ -100,13 +100,13 @@ class StdioServer:
         self.stop()
 
     def tool(self, name: str, arguments: Mapping[str, object], patience_s: float) -> str:
-        """Call a tool and return what it says. Raises `ToolRefused` where it refuses, and `PeerFailed` where it
-        does not answer in *patience_s*.
+        """Call a tool and return what it says. Raises `ToolRefused` where it refuses, if only by a text that
+        begins with "Error", and `PeerFailed` where it does not answer in *patience_s*.
         """
         raw = self._ask("tools/call", {"name": name, "arguments": arguments}, patience_s)
         result = msgspec.json.decode(raw, type=ToolResult)
         said = "\n".join(part.text for part in result.content)
-        if result.isError:
+        if result.isError or said.startswith("Error"):
             raise ToolRefused(f"{name}: {said[:TAIL_BYTES]}")
         return said
 

@@ -60,17 +60,18 @@ def test_peers_are_measured_in_turns_and_one_that_fails_stops_none_of_the_others
     monkeypatch.setattr(measuring, "SETTLE_S", 0.0)
     monkeypatch.setattr(measuring, "STARTS", 1)
     monkeypatch.setattr(systems, "ANSWER_S", 1.0)
-    there = [peer(tmp_path, name, name) for name in ("sound", "refuse", "mute", "die")]
+    there = [peer(tmp_path, name, name) for name in ("sound", "refuse", "regret", "mute", "die")]
     told = list[str]()
     plan = Plan(sizes=[40, 60], limit_s=PATIENCE_S, rounds=2, calls=5)
     outcome = measuring.run(there, NoModel(), plan, told.append)
     assert [(row.memories, row.system) for row in outcome.rows] == [
         (size, name) for size in (40, 60) for name in (measuring.FLOOR, "sound")
     ]
-    assert set(outcome.failures) == {"refuse", "mute", "die"}
+    assert set(outcome.failures) == {"refuse", "regret", "mute", "die"}
     assert (
         "did not take 2 of 3 notes, this one since keep: there is one like it" in outcome.failures["refuse"]
     )
+    assert "did not take 2 of 3 notes, this one since keep: Error: no more" in outcome.failures["regret"]
     assert "no answer in time" in outcome.failures["mute"]
     assert "the disk is gone" in outcome.failures["die"]
     sound = outcome.rows[-1]
