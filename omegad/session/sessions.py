@@ -20,12 +20,14 @@ from omegad.storage.readers import Turn
 BYTES_OF_A_TOKEN = 4
 UNASKED_CHARACTERS = 240  # of a memory that is shown unasked
 ID_BYTES = 24  # beside each
+FRAME_BYTES = 148  # around what is shown unasked at a time: what it is, and that it is no instruction
 TEXT_CHARACTERS = 600
 KINDS = ("tools", "queries", "prompts")
 """Of details that steps are told by."""
 
 TOKENS = f"""
 (length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB))
+  + iif(r.rank = 1 AND r.how NOT IN ('query', 'warning'), {FRAME_BYTES}, 0)
   + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
 """
 """About how many tokens it takes to show `memories AS m` in the way of `retrievals AS r`, in SQL."""

@@ -30,9 +30,8 @@ async def test_a_session_is_listed_with_what_it_did_and_what_was_shown_at_which_
     paths: Paths, clock: FakeClock
 ) -> None:
     async with served(paths, clock, Config(model="none")) as home:
-        await stored(
-            home, "The importer needs Python 3.12"
-        )  # 30 bytes, and 24 for its id: 14 tokens each time
+        # 30 bytes, and 24 for its id: 14 tokens each of three times, and 37 around what begins the session
+        await stored(home, "The importer needs Python 3.12")
         await a_session(home, "s-1", "hi")
         await home.caller.call(
             "tool.record", session_id="s-1", tool_name="Bash", status="error", result="exit 1"
@@ -46,7 +45,7 @@ async def test_a_session_is_listed_with_what_it_did_and_what_was_shown_at_which_
             for name in ("prompts", "tool_calls", "failed", "stored", "shown", "shown_tokens")
         }
         assert counts == {
-            "prompts": 1, "tool_calls": 1, "failed": 1, "stored": 1, "shown": 3, "shown_tokens": 42,
+            "prompts": 1, "tool_calls": 1, "failed": 1, "stored": 1, "shown": 3, "shown_tokens": 79,
         }  # fmt: skip
         assert (found["session_id"], found["ended_at"]) == ("s-1", None)
 

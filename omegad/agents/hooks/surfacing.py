@@ -23,7 +23,7 @@ from omegad.requests.method import Moment
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import How
-from omegad.session.sessions import TOKENS
+from omegad.session.sessions import BYTES_OF_A_TOKEN, TOKENS
 from omegad.storage.driver import Connection
 from omegad.text.quoting import excerpt
 
@@ -131,7 +131,7 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """Return the memories that name a file which is about to be edited, or was used, or that were learned
     while it was edited; None where there are none, or they were shown in this session.
     """
-    if not hook.used or _is_spent(connection, hook):
+    if not hook.used or (room := _bytes_left(connection, hook)) <= 0:
         return None
     told = {file for (file,) in connection.execute(_TOLD, (hook.session_id,))}
     for file in hook.used:
@@ -139,10 +139,13 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
             continue
         wanted = file_memories.Wanted(file, hook.folder, project)
         if lines := file_memories.known(connection, wanted, _NAMED_TYPES, _LEARNED_TYPES, moment.now_us):
+            text = file_memories.told(lines)
+            if len(text.encode()) > room:
+                return None
             return Surfaced(
                 how="edit" if hook.kind == "before_tool" else "file",
                 subject=file,
-                text=file_memories.told(lines),
+                text=text,
                 results=tuple(Returned(memory_id=one.source, score=1.0) for one in lines),
                 moment=moment,
             )
@@ -166,7 +169,7 @@ def found(
     """Return the memories of a project for an agent: those that are worth telling, hold, and are not in its
     context already; None where there are none, or the session was told as much as it may be.
     """
-    if _is_spent(connection, hook):
+    if (room := _bytes_left(connection, hook)) <= 0:
         return None
     vector, types = asked
     query = QueryMemory(
@@ -202,6 +205,8 @@ def found(
         return None
     lines = signed(connection, [Line(one.memory_id, excerpt(one.content, one.passage)) for one in best])
     text = _text(sought.how, sought.project, lines)
+    if len(text.encode()) > room:
+        return None
     results = tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best)
     return Surfaced(how=sought.how, subject=sought.subject, text=text, results=results, moment=moment)
 
@@ -245,9 +250,10 @@ def reminding(project: str | None, lines: Iterable[Line]) -> str:
     return wrapped("Reminders that have come due", project, _lines(lines))
 
 
-def _is_spent(connection: Connection, hook: Hook) -> bool:
-    """Say whether a session was told as much as it may be."""
-    return int(connection.execute(_SPENT, (hook.session_id,)).fetchone()[0]) >= BUDGET_TOKENS
+def _bytes_left(connection: Connection, hook: Hook) -> int:
+    """Return how much more a session may be told."""
+    spent = int(connection.execute(_SPENT, (hook.session_id,)).fetchone()[0])
+    return (BUDGET_TOKENS - spent) * BYTES_OF_A_TOKEN
 
 
 def _text(how: How, project: str | None, best: Sequence[Line]) -> str:

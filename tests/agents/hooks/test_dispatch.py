@@ -416,8 +416,8 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
         )
     until(served.caught_up)
 
-    def told() -> list[bool]:
-        shown = list[bool]()
+    def told() -> list[str]:
+        shown = list[str]()
         for place, file in enumerate(files):
             call = {
                 "tool_name": "Read",
@@ -425,13 +425,15 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
                 "tool_response": "ok",
             }
             use_id = f"{session}-{place}-{len(tags(served, session))}"
-            shown.append(bool(dispatch("PostToolUse", tool_use_id=use_id, **call)))
+            shown.append(dispatch("PostToolUse", tool_use_id=use_id, **call))
             until(served.caught_up)  # a hook does not wait for the views to count what was shown before it
         return shown
 
     shown = told()
-    assert shown == sorted(shown, reverse=True)
-    assert 10 < sum(shown) < 40
+    times = len([text for text in shown if text])
+    assert all(shown[:times])
+    assert 10 < times < 40
+    assert sum(map(len, shown)) <= 4 * 1_500
     dispatch("SessionStart", source="compact")
     until(served.caught_up)
     assert any(told())
@@ -443,7 +445,8 @@ def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
     used = store(served, LESSON, project=project.name)
     ignored = store(served, "reports.py writes PDF files with a template of its own", project=project.name)
     until(served.caught_up)
-    assert used in dispatch("UserPromptSubmit", prompt=ASKED)
+    told = dispatch("UserPromptSubmit", prompt=ASKED)
+    assert used in told
     dispatch("UserPromptSubmit", prompt="go on then, please")
     read = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/reports.py"}, "tool_response": "ok"}
     assert ignored in dispatch("PostToolUse", tool_use_id="u-1", **read)
@@ -456,7 +459,7 @@ def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
     ] == [("prompt", 1, 1, 1, 2), ("file", 1, 1, 0, None)]
     assert (answer["memories"], answer["used"], answer["truncated"]) == (2, 1, False)
     tokens = [one["tokens"] for one in answer["shown"]]
-    assert tokens[0] >= len(LESSON) // 4 > 0
+    assert tokens[0] == pytest.approx(len(told) / 4, rel=0.1)
     assert sum(tokens) == answer["tokens"]
     assert served.call("session.report", project="elsewhere")["shown"] == []
 
