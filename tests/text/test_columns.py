@@ -40,6 +40,13 @@ TABLES = [
     "User  Password\n----  --------\nann   ⟨hunter2x⟩\n",
     'user,password,note\nbob,"⟨Hunter\n22x⟩","a\nb"\namy,⟨walrus9x⟩,"c"\n',
     'user,password,note\nbob,⟨hunter2x⟩,5" disk\namy,⟨walrus9x⟩,x\n',
+    # Rows one place off their head.
+    "| user | password |\n|---|---|\n| 1 | bob | ⟨HunTer7Xq9⟩ |\n",
+    "| id | user | password |\n|---|---|---|\n| bob | ⟨HunTer7Xq9⟩ |\n| amy | ⟨Walrus7Xq9⟩ |\n",
+    "| user | password | role |\n|---|---|---|\n| bob | ⟨HunTer7Xq9⟩ |\n",
+    "| user | password | role |\n|---|---|---|\n| 1 | bob | ⟨HunTer7Xq9⟩ | admin |\n",
+    "USER      PASSWORD\nbob       ⟨HunTer7Xq9⟩\namy      ⟨Walrus7Xq9⟩\njoe        ⟨Tiger7Xq9⟩\n",
+    "NAME    USERNAME   PASSWORD\ndb-1    admin       ⟨HunTer7Xq9⟩\n",
     "INSERT INTO users (email, password, role) VALUES ('a@x.example', '⟨Winter2024!⟩', 'admin'),\n  ('b', '⟨tiger⟩', 'x');",
     "insert into users(name, password) values ('o''hara', crypt('⟨Winter2024!⟩', gen_salt('bf')))",
 ]
@@ -57,6 +64,8 @@ LOOK_ALIKES = [
     "user, password, and more\n\nbob, hunter2x\n",
     "user  password\nbob reads hunter2x  twice\n",
     "Option    Password\nrequired  hunter2x\n",
+    "| user | password |\n|---|---|\n| 1 | bob | letters |\n| 2 | 2024-01-15 | amy |\n",
+    "user      password\n   bob       HunTer7Xq9\n",
     "  user      password\n  string    hunter2x  more\n",
 ]
 

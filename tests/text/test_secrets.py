@@ -460,6 +460,24 @@ LOOK_ALIKES = [
     "openssl rsa -passin env:VAR1",
 ]
 
+# Secrets with a sign that is escaped, and such that begin with an `@`, stand between ⟨ and ⟩.
+ESCAPED = r"""
+ALTER USER bob IDENTIFIED BY '⟨Hun\'Ter7Xq9⟩'¦CREATE USER bob IDENTIFIED BY '⟨Hun\\Ter7Xq9⟩';
+CREATE USER bob IDENTIFIED BY "⟨Hun\"Ter7Xq9⟩"¦CREATE USER bob IDENTIFIED BY '⟨Hun''Ter7Xq9⟩'
+ALTER USER bob WITH PASSWORD '⟨Hun\'Ter7Xq9⟩';¦SET PASSWORD FOR bob = PASSWORD('⟨Hun\'Ter7Xq9⟩');
+INSERT INTO users (email, password) VALUES ('a@x.example', '⟨Hun\'Ter7Xq9⟩');
+requirepass "⟨Hun\"Ter7Xq9⟩"¦requirepass ⟨Hun\Ter7Xq9⟩¦requirepass "⟨Hun\\Ter7Xq9⟩"¦masterauth '⟨Hun"Ter7Xq9⟩'
+CONFIG SET requirepass "⟨Hun\"Ter7Xq9⟩"¦redis-cli AUTH "⟨Hun\"Ter7Xq9⟩"¦vault kv put a/x b="⟨Hun\"Ter7Xq9⟩"
+echo "⟨Hun\"Ter7Xq9⟩" | docker login -u bob --password-stdin r¦echo '⟨Hun\Ter7Xq9⟩' | docker login -u bob
+echo "⟨Hun\$Ter7Xq9⟩" | docker login -u bob¦echo "⟨Hun'Ter7Xq9⟩" | docker login¦echo ⟨Hun\$Ter7Xq9⟩ | sudo -S ls
+printf '%s' '⟨Hun"Ter7Xq9⟩' | gh auth login¦printf "⟨Hun\\Ter7Xq9⟩\n" | docker login¦echo -n "bob:⟨Hun\"Ter7Xq9⟩" | chpasswd
+ConvertTo-SecureString '⟨Hun"Ter7Xq9⟩' -AsPlainText¦variable "db_password" { default = "⟨Hun\"Ter7Xq9⟩" }
+requests.get(u, auth=("bob", "⟨Hun\"Ter7Xq9⟩"))¦password: '⟨Hun''Ter7Xq9⟩'¦password = '⟨Hun\'Ter7Xq9⟩'
+machine a login b password "⟨Hun\"Ter7Xq9⟩"¦export PASSWORD='⟨Hun'\''Ter7Xq9⟩'
+postgres://bob:⟨@HunTer7Xq9⟩@db.example.com:5432/x¦redis://:⟨@HunTer7Xq9⟩@cache:6379/0
+https://bob:⟨%40HunTer7Xq9⟩@example.com/x¦requirepass ⟨@HunTer7Xq9⟩¦password: ⟨@hunter7⟩
+"""
+
 MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 
 
@@ -495,6 +513,29 @@ def test_a_password_that_a_command_is_given_is_taken_out(text: str, secret: str)
         assert secret not in clean
         assert MARK.sub("@@", clean) == whole
         assert len(found) == 1
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("text", [one for line in ESCAPED.strip().split("\n") for one in line.split("¦")])
+def test_a_secret_ends_at_the_quote_that_closes_it_however_often_that_is_escaped(
+    text: str, depth: int
+) -> None:
+    clean, whole = re.sub("[⟨⟩]", "", text), re.sub("⟨.*⟩", "@@", text)
+    for _ in range(depth):
+        clean = json.dumps({"command": clean, "n": 1})
+    clean, found = redact(clean)
+    for _ in range(depth):
+        clean = json.loads(clean)["command"]
+    assert MARK.sub("@@", clean) == whole
+    assert len(found) == 1
+
+
+def test_a_long_text_is_not_searched_again_once_it_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "".join(f"The {number}th note, with password=swordfish{number}.\n" for number in range(6_000))
+    clean, found = redact(said)
+    assert found == ("assigned_secret",)
+    monkeypatch.setattr(secrets, "_redact_once", None)
+    assert redact(clean) == (clean, ())
 
 
 LONG = "b2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3"

@@ -58,9 +58,12 @@ NAMED = (
 """A secret's name in lower case, and what leads from it to its value."""
 
 _NAME = f"{string.ascii_letters}{string.digits}_.$-"
+_ALWAYS = dict.fromkeys(("password", "passwort", "passwd", "passphrase", "passcode"), Kind.PASSWORD) | {
+    "secret": Kind.SECRET
+}
 _KIND = re.compile(
-    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)"
-    r"|(?<=root)|(?<=ssh)|(?<=smtp)|(?<=mail)|(?<=ldap)|(?<=admin)|(?<=ftp))pass)|(?P<SECRET>secret))\Z"
+    r"(?P<PASSWORD>(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)"
+    r"|(?<=root)|(?<=ssh)|(?<=smtp)|(?<=mail)|(?<=ldap)|(?<=admin)|(?<=ftp))pass)\Z"
 )
 # Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that
 # would make it a key.
@@ -101,6 +104,9 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     """Return where the value is that a match of `NAMED` gives to a secret's name."""
     at, first = match.start("stem"), match.end()
     around = text[max(0, at - NAME_CHARACTERS) : at]
+    kind = _ALWAYS.get(match["stem"]) or _kind(match["stem"], text[at], around)
+    if kind is None:
+        return None
     before = around.rstrip(_NAME)
     name = f"{around[len(before) :]}{text[at : match.end('stem')]}"
     closed = values.CLOSED[match["quote"]].match(text, first) if match["quote"] else None
@@ -119,19 +125,24 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
         return None
     if values.is_word(value) and not (name.isupper() and values.looks_chosen(value)):
         return None
-    # A capital parts a word from the one before: else they end bypass and compass.
-    hump = "-" if around[-1:].islower() and text[at].isupper() else ""
-    kind = _KIND_OF.get(match["stem"], _KIND).search(
-        f"{around[-KIND_CHARACTERS:].lower()}{hump}{match['stem']}"
-    )
-    if kind is None or kind.lastgroup is None or len(value) < Kind[kind.lastgroup]:
+    if len(value) < kind:
         return None
     last = first + len(value)
-    given = Given(Kind[kind.lastgroup], name, value, before, text[last : last + AFTER_CHARACTERS])
+    given = Given(kind, name, value, before, text[last : last + AFTER_CHARACTERS])
     if not _is_secret(given, match, is_closed=closed is not None):
         return None
     rest = _REST.match(text, last) if is_long else None
     return first, rest.end() if rest else last
+
+
+def _kind(stem: str, first: str, around: str) -> Kind | None:
+    """Return what a name says that ends with a word, of which the *first* letter is written so, behind what
+    is around it; None where it names no secret.
+    """
+    # A capital parts a word from the one before: else they end bypass and compass.
+    hump = "-" if around[-1:].islower() and first.isupper() else ""
+    found = _KIND_OF.get(stem, _KIND).search(f"{around[-KIND_CHARACTERS:].lower()}{hump}{stem}")
+    return Kind[found.lastgroup] if found and found.lastgroup else None
 
 
 def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:

@@ -6,7 +6,7 @@ with `\n`, and cells with `\t`, as JSON writes them.
 
 import re
 from collections.abc import Container, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from omegad.text.redaction import spoken, values
 
@@ -67,6 +67,7 @@ _BETWEEN = re.compile(r"[-+:|= \t]{3,}")
 _SEPARATORS = ("|", "\t", "\\t", ";", ",")
 _SPACES = "  "  # two and more part columns where nothing else does
 _COLUMN = re.compile(r"[^ ]+(?: [^ ]+)*")
+ODD_BARS = 2  # by which a row that is one cell off has more or less of them than its head has names
 ROW_LINES = 16  # of a row whose cells have line ends
 ALIGNED_MAX = 16  # columns that spaces part
 _CELLS = {
@@ -80,9 +81,11 @@ _CELLS = {
 _AROUND, _AROUND_BAR = " \t\r\"'\\", " \t\r\"'\\`*_"
 _INSERTED = re.compile(r"values\s{0,40}(?=\()")
 _UNESCAPED = re.compile(r"(?<!\\)\"")
+_SAYS = re.compile(r"\w")  # a cell, and not what JSON has behind a row
 _GAP = re.compile(r"\s|\\[nrt]")
 _SQL = re.compile(
-    r"\\?(?P<quote>['\"])(?P<said>(?:(?!\\?(?P=quote)).|(?P=quote){2}){0,500})\\?(?P=quote)|[(),;]"
+    r"'(?P<said>(?:[^'\\\r\n]|'{2}|\\{1,64}+(?!')|\\(?:\\\\){0,31}+'|(?:\\\\){1,31}+(?:'(?=[0-9A-Za-z])|(?=')))"
+    r"{0,500})'|\\?\"(?P<other>(?:(?!\\?\").|\"{2}){0,500})\\?\"|[(),;]"
 )
 
 Span = tuple[int, int]
@@ -238,14 +241,13 @@ def _below(text: str, at: int, last: int, head: _Head) -> tuple[list[Span], int]
             line, found = row
         if head.separator not in {"|", _SPACES} or not _BETWEEN.fullmatch(line):
             cells = _cells(line, head)
-            odd = 0 if cells else odd + 1
+            inner = [
+                span for place in head.secrets if cells and (span := _value(line, cells[place], head, place))
+            ] or _displaced(line, head)
+            odd = 0 if cells or inner else odd + 1
             if odd > ODD_MAX:
                 break
-            spans += [
-                (at + span[0], at + span[1])
-                for place in head.secrets
-                if cells and (span := _value(line, cells[place], head, place))
-            ]
+            spans += [(at + first, at + end) for first, end in inner]
         at = found.end() if found else last
         ends = at if not odd else ends
     return sorted(spans), ends
@@ -281,6 +283,38 @@ def _cells(line: str, head: _Head) -> list[Span]:
             cells.pop()
         return cells[-head.count :] if head.count <= len(cells) <= head.count + 1 else []
     return cells if len(cells) == head.count else []
+
+
+def _displaced(line: str, head: _Head) -> list[Span]:
+    """Return where passwords stand in a row that is one place off its head: with a cell more or less between
+    bars, or with columns that begin one sign beside where the head's do. They are told by themselves alone.
+    """
+    if head.separator == _SPACES:
+        cells = [match.span() for match in _COLUMN.finditer(line)]
+        is_near = len(cells) == head.count and all(
+            abs(start - wanted) <= 1 for (start, _), wanted in zip(cells, head.starts, strict=True)
+        )
+        near = [(place, place) for place in head.secrets] if is_near else []
+    elif head.separator == "|":
+        skipped = not head.names[0]  # of JSON, before its first bar
+        bars = [at for at, sign in enumerate(line) if sign == "|"]
+        bounds = [-1, *bars, len(line)] if abs(len(bars) - head.count) <= ODD_BARS else []
+        cells = [(first + 1, end) for first, end in pairwise(bounds) if _SAYS.search(line, first + 1, end)]
+        more = len(cells) - head.count + skipped
+        near = [
+            (place, beside)
+            for place in head.secrets
+            for beside in (place - skipped, place - skipped + more)
+            if abs(more) == 1 and 0 <= beside < len(cells)
+        ]
+    else:
+        return []
+    found = {_value(line, cells[beside], head, place) for place, beside in near}
+    return sorted(
+        span
+        for span in found
+        if span and span[1] - span[0] >= WEAK_MIN and values.is_mixed(line[slice(*span)])
+    )
 
 
 def _value(line: str, cell: Span, head: _Head, place: int) -> Span | None:
@@ -353,8 +387,8 @@ def _tuples(text: str, at: int, head: _Head) -> tuple[list[Span], int]:
             place = place if depth else 0
         elif sign == ",":
             place += depth == 1
-        elif place in head.passwords and _is_inserted(match["said"]):
-            spans.append(match.span("said"))
+        elif place in head.passwords and _is_inserted(match["said"] or match["other"] or ""):
+            spans.append(match.span("said" if match["said"] else "other"))
     return spans, at
 
 

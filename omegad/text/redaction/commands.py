@@ -13,7 +13,7 @@ from omegad.text.redaction import manifests, values
 LOOK_BACK = 600  # characters of a command before its option
 CONTINUED_LINES = 8
 USER_CHARACTERS = 24  # of an option that names a user
-STEP = 64  # characters by which the beginning of a long command is moved on
+STEP = 200  # characters by which the beginning of a long command is moved on
 HEAD_WORDS = 10
 VALUE_MIN = 3
 
@@ -92,6 +92,7 @@ VALUE = re.compile(
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<closed>[^\"'\r\n]{1,200})(?P=quote)")
 _WORD = re.compile(r"[^\s\"'`,;|&()\[\]{}<>=]+")
 _SEPARATORS = ("\n", ";", "|", "&", "`", "(", "\\n")
+_SEPARATOR = re.compile(r"[\n;|&`(]|\\n")
 _USER = re.compile(
     r"(?:[ \t\"'](?:-[A-Za-z]{0,3}[uUl]|--?(?:user|username|login|user-name|email)|-usr)(?:[ \t=]|[\"'],)"
     r"|[ \t]-u\w)"
@@ -141,11 +142,12 @@ def _command_start(text: str, searched: int, at: int, start: int) -> int:
     Of a long one it is a step before the place, so that many options have the same.
     """
     end, first = at, max(0, searched - 1, at - LOOK_BACK)
-    for _ in range(CONTINUED_LINES):
+    # Between options there mostly is none, which is found at once.
+    for _ in range(CONTINUED_LINES if _SEPARATOR.search(text, first, at) else 0):
         end = max(text.rfind(sign, first, end) for sign in _SEPARATORS)
         if end < 0 or text[end] != "\n" or text[end - 1 : end] not in {"\\", "^"}:
             break
-    return max(end, start, (at - LOOK_BACK) // STEP * STEP, 0)
+    return max(end if end < at else -1, start, (at - LOOK_BACK) // STEP * STEP, 0)
 
 
 def _head(text: str, start: int) -> frozenset[str]:

@@ -23,16 +23,20 @@ class Rule(msgspec.Struct, frozen=True):
     judge: Judge
 
 
-_QUOTED = (
-    r"(?:\\{0,15}'(?P<secret>[^'\\\r\n]{3,200})\\{0,31}+'"
-    r"|\\{0,15}\"(?P<other>[^\"\\\r\n]{3,200})\\{0,31}+\")"
+_QUOTE = rf"(?P<quote>{values.QUOTE})"
+_WORD = r"(?P<word>(?![\s\"'`;,)]))"
+# With backslashes, but where JSON has a line's end or a quote behind them.
+_WHOLE_WORD, _PIPED_WORD = (
+    re.compile(rf"(?:[^\s\"'`;,){sign}\\]|\\{{1,32}}+(?![nrt\"'`{sign}\\])){{3,200}}") for sign in ("", "|")
 )
-_QUOTED_OR_WORD = r"\\{0,15}(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\{0,31}+(?P=quote)"
+_LAST_LINE_END = re.compile(r"\\{1,15}n\Z")
 _ACCOUNT = re.compile(
     r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set"
     r" password)\b",
     re.IGNORECASE,
 )
+_GAP = re.compile(r"\s|\\[nrt]")
+QUOTED_MIN = 3
 _STATEMENT = 200  # characters of a statement before its password
 # Commands that read a password, or another secret.
 _READERS = (
@@ -52,11 +56,43 @@ _IMPACKET = re.compile(
     r"|keylistattack|rdp_check|dpapi|exchanger)\Z",
     re.IGNORECASE,
 )
-_NETWORK = re.compile(
-    r"(?:(?:\A|[\n\r`])[ \t]{0,8}username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})?|\benable"
-    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z|\bsetx (?:/m )?\w{0,40}\Z",
-    re.IGNORECASE,
+_NETRC = re.compile(
+    r"(?:\bdefault\s{1,60}login\s{1,60}\S{1,100}"
+    r"|machine[ \t]{1,60}\S{1,200}(?:\s{1,60}login\s{1,60}\S{1,100})?)"
+    r"(?:\s{1,60}account\s{1,60}\S{1,100})?\s{1,60}\Z"
 )
+
+
+def _is_of_netrc(text: str, first: int, last: int) -> bool:
+    """Say whether what stands between two places is what a file of netrc has before a password."""
+    before = text[first:last].lower()
+    return ("machine" in before or "default" in before) and _NETRC.search(before) is not None
+
+
+# What routers, NetworkManager and Windows have right before a password: what ends the text before it, and
+# what begins at the last of a word there. To search for all of it takes several times as long.
+_NETWORK_ENDS = re.compile(r"(?:\benable |\breset-admin-)\Z", re.IGNORECASE)
+_NETWORK = (
+    ("nmcli ", re.compile(r"\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60} ")),
+    ("setx ", re.compile(r"\bsetx (?:/m )?\w{0,40}")),
+    (
+        "username ",
+        re.compile(r"(?<![^\s`])username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})? "),
+    ),
+)
+_LINE_BEFORE = re.compile(r"(?:\A|[\n\r`])[ \t]{0,8}\Z")
+
+
+def _is_of_network(text: str, first: int, last: int) -> bool:
+    """Say whether what stands between two places is what leads to a password of a network."""
+    if _NETWORK_ENDS.search(text, max(first, last - 16), last):
+        return True
+    before = text[first:last].lower()
+    for word, pattern in _NETWORK:
+        at = before.rfind(word)
+        if at >= 0 and pattern.fullmatch(before, at):
+            return word != "username " or _LINE_BEFORE.search(text, first, first + at) is not None
+    return False
 
 
 def _rule(
@@ -65,29 +101,57 @@ def _rule(
     pattern: str,
     is_secret: Callable[[str], bool] = bool,
     *,
-    beside: re.Pattern[str] | None = None,
-    within: int = 0,
+    beside: Callable[[str, int, int], object] | None = None,
+    behind: re.Pattern[str] | None = None,
 ) -> Rule:
-    """Return a rule for the group `secret`, `other` or `bare`, whichever there is, if it is no stand-in.
+    """Return a rule for the group `secret`, for the word where the group `word` is, or for what the group
+    `quote` opens, whichever there is, if it is no stand-in.
 
-    Of what needs a sign *beside* it, that stands before the match, or reaches so many characters into it.
+    Of what needs a sign *beside* it, that is asked with the place where a statement before the match may
+    begin, and where the match does; what is *behind* it begins with its last quote.
     """
 
     def judge(text: str, match: re.Match[str]) -> Span | None:
-        groups = match.groupdict()
-        span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
-        value, at = text[slice(*span)], match.start()
-        if not is_secret(value) or values.is_stand_in(value):
+        span, at = _given(text, match, _PIPED_WORD if behind else _WHOLE_WORD), match.start()
+        value = text[slice(*span)]
+        if behind is not None and (found := _LAST_LINE_END.search(value)):
+            value = value[: found.start()]
+            span = span[0], span[0] + len(value)
+        if not value or not is_secret(value) or values.is_stand_in(value):
+            return None
+        if behind is not None and not behind.match(text, span[1]):
             return None
         # To look back takes longer than to judge the value.
-        is_beside = beside is None or beside.search(text, max(0, at - _STATEMENT), at + within)
+        is_beside = beside is None or beside(text, max(0, at - _STATEMENT), at)
         return span if is_beside else None
 
     return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
 
 
+def _given(text: str, match: re.Match[str], word: re.Pattern[str]) -> Span:
+    """Return where the value is that a rule's pattern has found; an empty place where no quote ends it,
+    or too soon.
+    """
+    groups = match.groupdict()
+    if groups.get("secret") is not None:
+        return match.span("secret")
+    if not groups.get("quote"):
+        found = word.match(text, match.start("word"))
+        return found.span() if found else (0, 0)
+    first = match.end()
+    closed = values.CLOSED[groups["quote"]].match(text, first)
+    value = values.before_json_end(closed[0]) if closed else ""
+    return first, first + len(value) if len(value) >= QUOTED_MIN else first
+
+
 def _is_given(value: str) -> bool:
-    return not values.is_word(value) and value[0] not in "%:?@"
+    is_plain = value[0] not in "%:?@" or (value[0] == "@" and values.is_mixed(value[1:]))
+    return is_plain and not values.is_word(value)
+
+
+def _is_handed_on(value: str) -> bool:
+    """Say whether a command that reads a password is given one: no text of several words or lines."""
+    return value[0] not in "$-<\\" and not _GAP.search(value) and not values.is_word(value)
 
 
 def _are_drawn(value: str) -> bool:
@@ -113,7 +177,8 @@ RULES = (
         "://",
         r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:"
         # Up to the last `@` before what ends a host's name.
-        r"(?P<secret>(?!:?@)[^\s/@\"`<>]{1,200}(?:@[^\s/@\"'`<>?#\\\[\]]{0,64}(?=@)){0,8})@",
+        r"(?P<secret>(?:(?<=[\w/]:)@(?=[^\s/@\"'`<>:,]{3,64}@[\w\[])|(?!:?@))[^\s/@\"`<>]{1,200}"
+        r"(?:@[^\s/@\"'`<>?#\\\[\]]{0,64}(?=@)){0,8})@",
     ),
     _rule(
         "url_password",  # a token alone; half of what a digest has is a public key in some addresses
@@ -150,13 +215,8 @@ RULES = (
     _rule(  # of netrc
         "password_file",
         "pass",
-        r"password\s{1,60}[\"'\\]{0,4}(?P<secret>[^\s\"'`\\]+)",
-        beside=re.compile(
-            r"(?:\bdefault\s{1,60}login\s{1,60}\S{1,100}"
-            r"|machine[ \t]{1,60}\S{1,200}(?:\s{1,60}login\s{1,60}\S{1,100})?)"
-            r"(?:\s{1,60}account\s{1,60}\S{1,100})?\s{1,60}\Z",
-            re.IGNORECASE,
-        ),
+        rf"password\s{{1,60}}(?:{_QUOTE}|(?P<secret>[^\s\"'`\\]+))",
+        beside=_is_of_netrc,
     ),
     _rule(
         "password_file",  # of PostgreSQL: host, port, database, user
@@ -199,23 +259,23 @@ RULES = (
         "database_password",
         "identified ",
         r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
-        rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
-        rf"({{\\]{{3,200}}))",
-        beside=_ACCOUNT,
+        rf" )?(?:{_QUOTE}|(?![+(])(?P<secret>[^\s\"'`;,)({{\\]{{3,200}}))",
+        beside=_ACCOUNT.search,
     ),
     _rule(  # of Terraform
         "assigned_secret",
         "variable ",
         r"variable \\{0,15}\"[\w-]{0,48}(?:passw|passphrase|secret|token|key)[\w-]{0,24}\\{0,15}\" \{"
-        r"[^{}]{0,400}?\bdefault\s{0,12}=\s{0,4}\\{0,15}\"(?P<secret>[^\"\r\n\\]{3,200})",
+        rf"[^{{}}]{{0,400}}?\bdefault\s{{0,12}}=\s{{0,4}}{_QUOTE}",
         lambda value: not values.is_word(value),
     ),
     _rule(  # of clients for HTTP: a user and a password
         "authorization",
         "auth",
-        r"auth(?:=|entication|orization)?\(\s{0,40}[\"'][^\"'\r\n]{1,64}[\"'],\s{0,40}"
-        r"(?:some\()?[\"'](?P<secret>[^\"'\r\n]{3,200})[\"']\)?,?\s{0,40}\)",
+        r"auth(?:=|entication|orization)?\(\s{0,40}\\{0,15}[\"'][^\"'\r\n]{1,64}[\"'],\s{0,40}"
+        rf"(?:some\()?{_QUOTE}",
         lambda value: not (values.is_word(value) or values.is_prose(value) or " " in value),
+        behind=re.compile(r"\\{0,15}[\"']\)?,?\s{0,40}\)"),
     ),
     _rule(  # a user and a password side by side
         "assigned_secret",
@@ -235,7 +295,7 @@ RULES = (
     _rule(
         "assigned_secret",
         "securestring",
-        rf"(?<=convertto-)securestring (?:-string )?{_QUOTED}",
+        rf"(?<=convertto-)securestring (?:-string )?{_QUOTE}",
         lambda value: not value.startswith("$"),
     ),
     _rule(  # of Oracle
@@ -249,25 +309,26 @@ RULES = (
         "vault |auth ",
         r"(?:vault (?:(?:kv (?:put|patch)|write secret/\S{0,100}) (?:-\S{1,60} ){0,4})(?:[^\s=]{1,100} )?"
         r"(?:[\w.-]{1,60}=(?:\[redacted:\S{1,40}|[@-]\S{0,60}) ){0,16}[\w.-]{1,60}="
-        r"|(?<=redis-cli )auth (?:default )?)[\"']?(?P<secret>[^\s\"'`\\]{3,200})",
+        rf"|(?<=redis-cli )auth (?:default )?)(?:{_QUOTE}|(?P<secret>[^\s\"'`\\]{{3,200}}))",
         lambda value: value[0] not in "@-$",
     ),
     _rule(  # what is handed on to a command that reads a password
         "command_password",
         "echo |printf ",
-        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
-        r" \\{0,15}[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})"
-        r"(?:\\n)?\\{0,31}+[\"']?\s{0,3}\|\s{0,3}"
-        r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
-        rf"(?:{_READERS})",
-        lambda value: value[0] not in "$-<" and not values.is_word(value),
+        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}(?: \\{0,15}[\"']?%s(?:\\{1,15}n)?\\{0,15}[\"']?)? "
+        rf"(?:{_QUOTE}(?:[\w.-]{{1,40}}:)?|(?:[\w.-]{{1,40}}:)?{_WORD})",
+        _is_handed_on,
+        behind=re.compile(
+            rf"(?:\\{{1,15}}n)?\\{{0,31}}+[\"']?\s{{0,3}}\|\s{{0,3}}(?:\\\s{{1,20}})?"
+            rf"(?:sudo (?!-s))?(?:{_READERS})",
+            re.IGNORECASE,
+        ),
     ),
     _rule(
         "command_password",
         " /p",
         r" /p(?:w|ass(?:word)?)?[: ]\\{0,15}[\"']?(?P<secret>[^\s\"'`]{3,200})",
-        beside=_WINDOWS_USER,
-        within=1,
+        beside=lambda text, first, last: _WINDOWS_USER.search(text, first, last + 1),
     ),
     _rule(  # of Impacket's commands
         "command_password",
@@ -280,14 +341,14 @@ RULES = (
         ".py ",
         r"\.py (?:[^\s@]{1,60}"
         r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)",
-        beside=_IMPACKET,
+        beside=_IMPACKET.search,
     ),
     _rule(  # of routers' configurations, NetworkManager and wpa_supplicant
         "command_password",
         "pass|secret",
         r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})",
         lambda value: not values.is_word(value),
-        beside=_NETWORK,
+        beside=_is_of_network,
     ),
     _rule(
         "command_password",
@@ -307,11 +368,11 @@ RULES = (
         r"[ \t]{1,4}[\"']?(?P<secret>[^\s\"'`\\;|&/-][^\s\"'`\\;|&]{3,200})",
         _is_given,
     ),
-    _rule("database_password", "pass", rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}", beside=_ACCOUNT),
+    _rule("database_password", "pass", rf"(?<![\w.-])password(?:\( ?| ){_QUOTE}", beside=_ACCOUNT.search),
     _rule(
         "database_password",
         "pass|auth",
-        rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}",
+        rf"(?:(?<=require)pass|(?<=master)auth) (?:{_QUOTE}|{_WORD})",
         _is_given,
     ),
     Rule(

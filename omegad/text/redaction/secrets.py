@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from hashlib import blake2b
 
 from omegad.runtime.kept import Kept, bytes_of
 from omegad.text.redaction import cards, columns, commands, entropy, manifests, spoken, values
@@ -10,6 +11,7 @@ from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 from omegad.text.redaction.rules import RULES, Rule, Span
 
 REMEMBERED_BYTES = 1_000_000
+REMEMBERED_CLEAN = 256
 ENTRY_BYTES = 300  # of a text that is remembered, beside what it says
 REMEMBERED_NAMES = 1_024
 PASSES_MAX = 8
@@ -64,7 +66,28 @@ _KEY_BODY = re.compile(
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* with each secret replaced by `[REDACTED:kind]`, and the kinds that were found."""
-    return _REDACTED[text]
+    return _REDACTED[text] if len(text) <= PART_CHARACTERS else _redact_long(text)
+
+
+def _redact_long(text: str) -> tuple[str, tuple[str, ...]]:
+    """Do as `redact`. Of long texts that are clean a digest is remembered alone, since they would take the
+    room of all others: what is cleaned beside the event loop is not searched again at the append.
+    """
+    digest = _digest(text)
+    if digest in _clean:
+        return text, ()
+    clean, found = _redact(text)
+    if len(_clean) >= REMEMBERED_CLEAN:
+        _clean.clear()
+    _clean.add(_digest(clean) if found else digest)
+    return clean, found
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+_clean: set[bytes] = set()
 
 
 def key_names(digest: Callable[[bytes], bytes]) -> None:

@@ -43,6 +43,8 @@ WORDS = msgspec.toml.decode(
 STEMS = sorted(dict.fromkeys([*WORDS.ascii, *chain(*WORDS.others.values())]), key=len, reverse=True)
 PIN_DIGITS = {"pin": (4, 8), "cvv": (3, 4), "cvc": (3, 4), "cvv2": (3, 4), "cvc2": (3, 4)}
 CODE_DIGITS = (4, 5)  # six behind "pin code" are a place in India
+_ASCII = frozenset(WORDS.ascii)
+_SIZES = sorted({len(word) for word in WORDS.ascii}, reverse=True)
 _SHORT = 7  # characters of a word that longer words end with
 
 _CLOSED = "\"'`*_ )"
@@ -145,9 +147,8 @@ def _places(folded: str) -> list[int]:
         for match in signed.finditer(folded):
             first = max(0, match.start() - BEFORE_CHARACTERS)
             before = folded[first : match.start()].rstrip(_CLOSED)
-            if before.endswith(WORDS.ascii):
-                word = next(word for word in WORDS.ascii if before.endswith(word))
-                places.add(first + len(before) - len(word))
+            if word := next((size for size in _SIZES if before[-size:] in _ASCII), 0):
+                places.add(first + len(before) - word)
     for part, words in WORDS.alone.items():
         if part in folded:
             places.update(at for word in words for at in _positions(folded, f"{word} "))

@@ -33,7 +33,7 @@ _PLACEHOLDERS = frozenset(_PLACEHOLDERS_TEXT.split())
 _WORDS = _PLACEHOLDERS.union(_WORDS_TEXT.split())
 _STAND_IN = re.compile(
     r"\[?redacted.*|[\[<].*|\$(?:[({].*|\w+)|\{[\w.:!{-]*(?:\}.*)?|.*(?:\.\.\.|…).*|%\w+%"
-    r"|(?:%\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
+    r"|(?:%(?![0-9a-f]{2}\w{3})\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
     r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src"
     r"|type)=.*"
     r"|(?:insert|enter|replace|put|add|use|set|any|some|the|new|old|my)[ _-](?:.*[ _-])?(?:password|passwd"
@@ -94,7 +94,13 @@ def _closed(quote: str, escapes: int) -> re.Pattern[str]:
     one in the value is escaped once more, and so is each backslash.
     """
     if not escapes:
-        return re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})")
+        # Of an even number of backslashes before a quote, JSON may have doubled an odd one: the value goes on
+        # where a letter or digit does.
+        doubled = "|(?<!')''(?!')|'\\\\{1,32}+''" if quote == "'" else ""  # of SQL and YAML, and of a shell
+        return re.compile(
+            rf"(?:[^{quote}\\\r\n]|\\{{1,64}}+(?!{quote})|\\(?:\\\\){{0,31}}+{quote}"
+            rf"|(?:\\\\){{1,31}}+(?:{quote}(?=[0-9A-Za-z])|(?={quote})){doubled}){{0,500}}(?={quote})"
+        )
     twice = 2 * escapes + 2
     return re.compile(
         rf"(?:[^{quote}\\\r\n]|\\{{1,64}}+(?![{quote}\\])|\\{{{twice}}}|\\{{{twice - 1}}}{quote}){{0,500}}+"
