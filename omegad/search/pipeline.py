@@ -365,7 +365,7 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     held = seen.features[[places[row] for row in rows], COVERAGE]
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
     may_follow = apart & stated[:, None] & stated[None, :] & as_much
-    return Statements(said=said, cosine=alike, may_follow=may_follow)
+    return Statements(said=said, cosine=alike, may_follow=may_follow, texts=[one.text for one in known])
 
 
 def _folded(
