@@ -27,8 +27,8 @@ class Newness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     the same matter.
 
     `same` says from where on two memories are not at all, and entirely, of the same matter: as a share of the
-    way from the median cosine of the candidates to 1. Where that median is `blind` or more, the model does
-    not tell such texts apart, and nothing is lifted.
+    way from the median cosine of the candidates to 1. Where that median is `blind` or more and most of them
+    are not in English, the model does not tell such texts apart, and nothing is lifted.
     """
 
     reach: float

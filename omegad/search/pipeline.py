@@ -183,7 +183,7 @@ def answers_of(
     is_answer = query.mode in BY_WORDS or sure >= floor
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
-        shown = ranking.beside(answers, sources.model.beside, answering(answers[0].id, seen))
+        shown = ranking.beside(answers, sources.model.beside, belonging(answers[0].id, seen))
         answers, same = _folded(connection, shown, seen)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
@@ -207,10 +207,13 @@ def answers_of(
     )
 
 
-def answering(row: int, seen: Observed) -> set[int]:
-    """Return the turns of a conversation that follow at once on one that ends in a question: who asks for
-    the same is likely to be answered by them.
+def belonging(row: int, seen: Observed) -> set[int]:
+    """Return what is shown however far behind the best it is: of a question that asks for whatever is of a
+    time, all of then; else the turns of a conversation that follow at once on the best, if it ends in a
+    question, since who asks for the same is likely to be answered by them.
     """
+    if seen.question.asks_whatever:
+        return seen.then
     turn, known = seen.shown.get(row), seen.candidates
     if turn is None or not turn.is_spoken or not turn.text.rstrip().endswith(ASKS):
         return set()
@@ -365,7 +368,7 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     held = seen.features[[places[row] for row in rows], COVERAGE]
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
     may_follow = apart & stated[:, None] & stated[None, :] & as_much
-    return Statements(said=said, cosine=alike, may_follow=may_follow)
+    return Statements(said=said, cosine=alike, may_follow=may_follow, texts=[one.text for one in known])
 
 
 def _folded(

@@ -13,7 +13,7 @@ import msgspec
 from omegad.embedding.passages import letters
 from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
 from omegad.search.clauses import SENTENCE_END
-from omegad.text.calendars import UNSPACED, in_english
+from omegad.text.calendars import UNSPACED, in_english, in_month
 from omegad.text.languages import Language, language, language_of
 from omegad.text.periods import Period, period
 
@@ -218,7 +218,10 @@ def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set
     told = None if said.is_english else in_english(text, said.code)
     found = period(told.text if told else text, now_us)
     if found is None:
-        return None, set()
+        # Who says a month and asks for nothing beside asks for what is of it ("was war März?").
+        alone = in_month(text, said.code)
+        named, more = _time_in(said, alone, now_us) if alone else (None, set())
+        return (None, set()) if more else (named, more)
     beside = _beside(told.text if told else text, found, said)
     if told:
         found = msgspec.structs.replace(

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.search.model import Array, Newness
+from omegad.text.languages import language_of
 
-RANKING_VERSION = 9
+RANKING_VERSION = 10
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
@@ -52,12 +53,18 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
 
     `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
     are not of one session, and i holds as much of what the question names exactly, or nothing of it and
-    names nothing else.
+    names nothing else. `texts` are what they say.
     """
 
     said: Array
     cosine: Array
     may_follow: npt.NDArray[np.bool_]
+    texts: Sequence[str]
+
+    @property
+    def is_english(self) -> bool:
+        """Whether most of them are in English."""
+        return 2 * sum(language_of(text).is_english for text in self.texts) > len(self.texts)
 
 
 def ranked(ids: Sequence[int], contributions: Array, names: Sequence[str]) -> list[Ranked]:
@@ -83,7 +90,7 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     count = len(statements.said)
     first, pairs = found[:count], statements.cosine[_each_pair(count)].tolist()
     median = statistics.median(pairs) if pairs else 0.0
-    if count >= MANY and median >= newness.blind:
+    if count >= MANY and median >= newness.blind and not statements.is_english:
         return list(found)
     usual = (len(pairs) * median + USUAL_PAIRS * USUAL_COSINE) / (len(pairs) + USUAL_PAIRS)
     nearest = np.sort(statements.cosine - 2 * np.eye(count), axis=1)[:, ::-1]

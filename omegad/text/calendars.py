@@ -18,6 +18,7 @@ INFLECTED_MIN = 3
 LONG = 5  # letters of a month's name that is hardly another word as well
 BESIDE = 12  # characters
 UNSPACED = ("zh", "ja", "ko", "th")
+CAPITALS = ("en", "de", "id")  # languages that write months with a capital; in others that is another name
 _LETTER = r"[\w\u0900-\u0963\u0966-\u0dff]"
 _WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 _LETTERS = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0966-\u0dff])+")
@@ -27,6 +28,10 @@ _YEAR_FIRST = re.compile(rf"(?<!\d){_YEAR}\s*[年년.]?\s*{_MONTH}(?:\s*(\d{{1,2
 _DAY_FIRST = re.compile(rf"(?<!\d)(\d{{1,2}})(?:\.|er|º|ª|°)?\s+(?:\w{{1,4}}\s+)?(?={_MONTH})")
 _WITH_YEAR = re.compile(rf"{_MONTH}(?:\s+\w{{1,3}})?\s+{_YEAR}(?!\d)")
 _ALONE = re.compile(rf"(?<!\d ){_MONTH}(?! \d)")
+_ENGLISH_MONTHS = frozenset(
+    ["january", "february", "march", "july", "september", "october", "november", "december"]
+)
+"""Those that are no people's names."""
 _IN_YEAR = re.compile(rf"(?<!\S)(?:im|en|em|в|w|v|i)\s+{_YEAR}(?![\w-]|[.:/,]\d)", re.IGNORECASE)
 _IN = re.compile(r"(?<!\S)(?:im|in|en|em|el|в|w|v|i)\s+$", re.IGNORECASE)
 _IN_TURKISH = re.compile(r"(?<=[dt][ae])|['\u2019][dt][ae]\b|\s+ay(?:\u0131|da|\u0131nda)\b", re.IGNORECASE)
@@ -52,6 +57,11 @@ class _Names(msgspec.Struct, frozen=True):
 
     pattern: re.Pattern[str]
     known: tuple[tuple[str, str], ...]
+
+    @property
+    def months(self) -> frozenset[str]:
+        """What months are called."""
+        return frozenset(name for name, english in self.known if english[0].isupper())
 
 
 def in_english(question: str, code: str) -> Told | None:
@@ -98,6 +108,19 @@ def in_english(question: str, code: str) -> Told | None:
     text = _WITH_YEAR.sub(r"\1 \2", _DAY_FIRST.sub(r"\1 ", text))
     text = _ALONE.sub(r"in \1", " ".join(text.split()))
     return Told(text, frozenset(words | undated), frozenset(undated), tuple(undated_names))
+
+
+def in_month(question: str, code: str) -> str | None:
+    """Return a question in a language with "in" before the first month that stands there without such a word;
+    None where none does.
+    """
+    months = _names(code).months or _ENGLISH_MONTHS
+    for match in _WORD.finditer(question):
+        before = question[max(0, match.start() - BESIDE) : match.start()]
+        said = match.group().lower() if code in CAPITALS else match.group()
+        if said in months and not _IN.search(before):
+            return f"{question[: match.start()]}in {question[match.start() :]}"
+    return None
 
 
 def _is_time(match: re.Match[str]) -> bool:

@@ -362,7 +362,7 @@ class Library:
     def shown(self, asked: Asked, model: RankingModel, most: float) -> list[int]:
         """Return the first rows that are at most so far behind the best, or belong to it."""
         best = pipeline.ordered(self._views[asked.project].connection, asked.seen, model)[:RESULTS]
-        belonging = pipeline.answering(best[0].id, asked.seen) if best else ()
+        belonging = pipeline.belonging(best[0].id, asked.seen) if best else ()
         return [one.id for one in ranking.beside(best, most, belonging)]
 
     def signs(self, asked: Asked, model: RankingModel) -> dict[str, float]:

@@ -38,7 +38,7 @@ BY_COVERAGE = ("meaning", "coverage")
 """The features whose weight depends on how much of the question the candidate holds that holds most."""
 PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
-BLIND = 0.54  # between the median cosines of candidates in English, 0.1 to 0.54, and in Chinese, from 0.54 on
+BLIND = 0.54  # the median cosine of candidates in Chinese, by the model for English, from which on it tells nothing
 PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.05, "probation": -0.7}
 """Set, not fitted: the data has no ratings, and its types follow its domains. What `uses.py` finds of strength
 is next to nothing.

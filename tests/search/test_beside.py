@@ -46,6 +46,16 @@ def test_what_is_about_as_likely_stays(views: Searched) -> None:
     assert len(found.results) == 3
 
 
+@pytest.mark.parametrize("question", ["what happened in March?", "what happened march", "was war März"])
+def test_who_asks_for_whatever_is_of_a_time_is_shown_all_of_it(views: Searched, question: str) -> None:
+    texts = ("the release was split", "what happened: a login test was mended", "a customer asked for SAML")
+    for number, text in enumerate(texts):
+        views.put(f"march{number}", text, at=day(61 + number))
+        views.put(f"may{number}", text, at=day(125 + number))
+    found = views.matches(question, now_us=day(200), all=False)
+    assert sorted(one.memory_id for one in found.results) == ["march0", "march1", "march2"]
+
+
 @pytest.mark.parametrize("mode", ["keyword", "phrase"])
 def test_modes_of_words_alone_leave_nothing_out(views: Searched, mode: str) -> None:
     put_many(views)

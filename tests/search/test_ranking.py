@@ -29,7 +29,9 @@ def found_with(scores: Sequence[float]) -> list[Ranked]:
     return ranking.ranked(range(len(scores)), np.array(scores).reshape(-1, 1), ["meaning"])
 
 
-def among(said: Sequence[float], cosine: float | Array = 1.0, *, may_follow: bool = True) -> Statements:
+def among(
+    said: Sequence[float], cosine: float | Array = 1.0, *, may_follow: bool = True, text: str = "the port"
+) -> Statements:
     """Return how candidates are to each other that were said in this order; all alike, unless something
     else is given.
     """
@@ -38,6 +40,7 @@ def among(said: Sequence[float], cosine: float | Array = 1.0, *, may_follow: boo
         said=np.array(said),
         cosine=np.ones((count, count)) * cosine,
         may_follow=np.full((count, count), may_follow),
+        texts=[text] * count,
     )
 
 
@@ -139,6 +142,23 @@ def test_of_many_that_are_half_the_same_each_says_something_of_its_own(
     cosines[:alike, :alike] = cosine
     statements = among(range(9), np.maximum(cosines, np.eye(9)))
     found = ranking.renewed(found_with([1 - place / 10 for place in range(9)]), statements, NEWNESS)
+    assert found[0].id == best
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [
+        ("the parser now keeps the order of options", 8),
+        ("\u6211\u7684\u4e0a\u53f8\u559c\u6b22\u8fd0\u52a8", 0),
+    ],
+    ids=["English", "Chinese"],
+)
+def test_among_texts_that_are_all_alike_the_newest_is_lifted_in_english_alone(text: str, best: int) -> None:
+    cosines = np.full((9, 9), 0.6) + 0.4 * np.eye(9)
+    cosines[0, 8] = cosines[8, 0] = 0.95
+    statements = among(range(9), cosines, text=text)
+    newness = msgspec.structs.replace(NEWNESS, blind=0.54)
+    found = ranking.renewed(found_with([1 - place / 10 for place in range(9)]), statements, newness)
     assert found[0].id == best
 
 
