@@ -53,9 +53,9 @@ _ASKING = [
     line.split()
     for line in """
     en happen happens happened happening going went done new news work worked working decide decided decisions
-    en make made learn learned learnt fix fixed change changed changes discuss discussed agree agreed ship
-    en shipped write wrote written finish finished complete completed achieve achieved note noted notes
-    en memories progress update updates summary recap anything everything
+    en make made learn learned learnt fix fixed change changed changes discuss discussed talk talked agree
+    en agreed ship shipped write wrote written finish finished complete completed achieve achieved note noted
+    en notes memories progress update updates summary recap anything everything
     de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet entschieden
     de beschlossen entscheidungen gelernt geändert erledigt besprochen
     fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé décidé décisions
@@ -223,6 +223,8 @@ def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set
         named, more = _time_in(said, alone, now_us) if alone else (None, set())
         return (None, set()) if more else (named, more)
     beside = _beside(told.text if told else text, found, said)
+    if told and beside and "today" in told.text.split():  # "heute" beside what is asked for mostly means now
+        return None, set()
     if told:
         found = msgspec.structs.replace(
             found,

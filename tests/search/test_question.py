@@ -39,6 +39,7 @@ TIMES = """
 2026-05-10 2026-05-17: ¿Qué decidimos la semana pasada?; पिछले सप्ताह हमने क्या तय किया?; ماذا قررنا الأسبوع الماضي؟
 2026-05-10 2026-05-17: Geçen hafta ne oldu?; Ce am făcut săptămâna trecută?; Qu'avons-nous fait la semaine dernière ?
 2026-05-19 2026-05-19: Was haben wir gestern besprochen?; Что мы сделали вчера?; 昨天做了什么
+2026-05-20 2026-05-20: Was haben wir heute entschieden?; 今日何をしましたか？; Qu'avons-nous fait aujourd'hui ?
 2026-05-16 2026-05-18: Was wurde vor 3 Tagen geändert?; ¿Qué cambió hace 3 días?
 2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
 2025-10-01 2025-10-31: Ekim ayında ne oldu?; Ekimde ne yaptık?; 十月发生了什么？; 十月份我们做了什么; 十月に何をしましたか
@@ -57,6 +58,8 @@ what did we work on last week?; Над чем мы работали вчера?;
 what did we decide last week?; which decisions were made in March 2021?; what have we learned since yesterday?
 Was haben wir letzte Woche beschlossen?; Qu'avons-nous décidé la semaine dernière ?; 上周我们决定了什么？
 ¿Qué decidimos la semana pasada?; Что мы решили вчера?; 先週何を決めましたか？; 지난주에 결정했나요?
+Was haben wir heute gemacht?; ¿Qué hicimos hoy?; Что мы сделали сегодня?; Bugün ne yaptık?; 今天我们做了什么？
+what did we talk about last week?
 what happened march; what about September; was war März; что было март; Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
 """  # noqa: RUF001
 MORE = """
@@ -67,6 +70,7 @@ Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?
 """
 NO_TIMES = """
 Was war gestört im Export?; Man kann das mal machen, oder?; Care este cea mai mare problemă?
+Was benutzen wir heute für Builds?; ¿Qué usamos hoy para los builds?; 今天路由器怎么了?
 Wer war Martin Luther?; Worauf laufen die 2000 Rechner im Netz?; كم كان عمر جون؟; 第3版はどこですか
 """
 NAMES = r"""
