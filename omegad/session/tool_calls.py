@@ -106,6 +106,8 @@ class OwnCall(NamedTuple):
     command: RecordToolCall
     delivery: Delivery
     """Its id begins with `OWN`, its digest is of what `own_call_data` returns."""
+    is_again: bool = False
+    """Whether it is known to be the call that its id names, sent again."""
 
 
 def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
@@ -114,7 +116,7 @@ def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
     """
     command, text = call.command, str(call.command.result)
     if command.tool_use_id is not None and state[ToolCalls].get(command.session_id, command.tool_use_id):
-        if state[Hooks].has_come(ANYBODY, call.delivery, now_us):
+        if call.is_again or state[Hooks].has_come(ANYBODY, call.delivery, now_us):
             return record(command, Excerpts(None, None), state, now_us)
         command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
     clean = redact(text)[0]
