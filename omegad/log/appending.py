@@ -71,9 +71,12 @@ def create(connection: Connection, clock: Clock, inline: Inline) -> tuple[str, P
     says that catching up begins.
     """
     with writing(connection):
+        is_moved = requests.put_aside(connection)
         run_script(
             connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
         )
+        if is_moved:
+            requests.take_back(connection)
         connection.execute(
             "INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT)
         )

@@ -29,6 +29,17 @@ _INSERT = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
 _UNKEYED = "length(params_digest) = 16"  # as an index has it, which has no rows but these
 _IMPORTS = "substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-'"  # as an index has it
 _IMPORTED = re.compile(r"import-.+-[0-9a-f]{32}")
+_WITHOUT_ROWID = "SELECT 1 FROM sqlite_schema WHERE name = 'requests' AND instr(sql, 'WITHOUT ROWID')"
+_PUT_ASIDE = (
+    "ALTER TABLE requests RENAME TO requests_before",
+    "DROP INDEX IF EXISTS requests_unkeyed",
+    "DROP INDEX IF EXISTS requests_of_imports",
+)
+_TAKE_BACK = (
+    "INSERT INTO requests SELECT client, request_id, params_digest, first_position, position, answer FROM"
+    " requests_before ORDER BY position",
+    "DROP TABLE requests_before",
+)
 _FORGET = """
 DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests
   WHERE coalesce(first_position, position) < ? LIMIT ?)
@@ -57,6 +68,23 @@ def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
         return int(found.fetchone()[0])
 
     return 1 + bisect_left(range(1, head - KEPT_EVENTS), now_us - KEPT_US, key=recorded_at)
+
+
+def put_aside(connection: Connection) -> bool:
+    """Give a table as earlier versions made it, whose longer answers take a page each, another name, in the
+    transaction that is open; say whether there is one.
+    """
+    if not connection.execute(_WITHOUT_ROWID).fetchone():
+        return False
+    for change in _PUT_ASIDE:
+        connection.execute(change)
+    return True
+
+
+def take_back(connection: Connection) -> None:
+    """Take what was put aside into the table as it is made now, in the transaction that is open."""
+    for change in _TAKE_BACK:
+        connection.execute(change)
 
 
 def forget_unkeyed(connection: Connection) -> None:
