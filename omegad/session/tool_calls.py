@@ -19,8 +19,11 @@ from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
 from omegad.text.redaction import redact
 
-RESULT_CHARACTERS = 1_000
-"""So much is kept of what a tool of omegad's own answers, and the ids in the rest."""
+GIVEN_CHARACTERS, RESULT_CHARACTERS = 200, 1_000
+"""So much is kept of what a tool of omegad's own is given and did, which is in the events of that, and of what
+it answers; and the ids in the rest.
+"""
+ID_CHARACTERS = 36  # of the longest
 _NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
 
 
@@ -114,18 +117,31 @@ def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
     """Decide the number of an own tool's call, told by the tool itself: a hook that tells of it later does
     not count.
     """
-    command, text = call.command, str(call.command.result)
+    command = call.command
     if command.tool_use_id is not None and state[ToolCalls].get(command.session_id, command.tool_use_id):
         if call.is_again or state[Hooks].has_come(ANYBODY, call.delivery, now_us):
             return record(command, Excerpts(None, None), state, now_us)
         command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
-    clean = redact(text)[0]
-    named = dict.fromkeys(MEMORY_ID.findall(clean, RESULT_CHARACTERS))
-    kept = excerpt(" ".join((clean[:RESULT_CHARACTERS], *named)) if len(clean) > RESULT_CHARACTERS else clean)
-    excerpts = Excerpts(
-        excerpt_of(command.tool_input), msgspec.structs.replace(kept, bytes=len(clean.encode()))
-    )
+    given = excerpt_of(command.tool_input)
+    if given is not None and command.status == "ok":
+        given = _beginning("\n".join(filter(None, (given.head, given.tail))), given.bytes, GIVEN_CHARACTERS)
+    result = redact(str(command.result))[0]
+    excerpts = Excerpts(given, _beginning(result, len(result.encode()), RESULT_CHARACTERS))
     return _recorded(command, excerpts, state, call.delivery)
+
+
+def _beginning(text: str, size: int, characters: int) -> Excerpt:
+    """Cut a text without secrets, which is that of *size* bytes, to its beginning and the ids of memories in
+    the rest.
+    """
+    rest = dict[str, None]()
+    if len(text) > characters:
+        for found in MEMORY_ID.finditer(text, max(0, characters - ID_CHARACTERS)):
+            if found.end() > characters:
+                characters = min(characters, found.start())
+                rest[found.group()] = None
+        text = " ".join((text[:characters], *rest))
+    return msgspec.structs.replace(excerpt(text), bytes=size)
 
 
 def own_call_data(tool_name: str, arguments: object) -> bytes | None:
