@@ -35,11 +35,10 @@ _PUT_ASIDE = (
     "DROP INDEX IF EXISTS requests_unkeyed",
     "DROP INDEX IF EXISTS requests_of_imports",
 )
-_TAKE_BACK = (
-    "INSERT INTO requests SELECT client, request_id, params_digest, first_position, position, answer FROM"
-    " requests_before ORDER BY position",
-    "DROP TABLE requests_before",
-)
+_TAKE_BACK = """
+INSERT INTO requests SELECT client, request_id, params_digest, first_position, position, answer
+FROM requests_before ORDER BY position
+"""
 _FORGET = """
 DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests
   WHERE coalesce(first_position, position) < ? LIMIT ?)
@@ -83,8 +82,8 @@ def put_aside(connection: Connection) -> bool:
 
 def take_back(connection: Connection) -> None:
     """Take what was put aside into the table as it is made now, in the transaction that is open."""
-    for change in _TAKE_BACK:
-        connection.execute(change)
+    connection.execute(_TAKE_BACK)
+    connection.execute("DROP TABLE requests_before")
 
 
 def forget_unkeyed(connection: Connection) -> None:

@@ -19,9 +19,10 @@ from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
 from omegad.text.redaction import redact
 
-GIVEN_CHARACTERS, RESULT_CHARACTERS = 200, 1_000
-"""So much is kept of what a tool of omegad's own is given and did, which is in the events of that, and of what
-it answers; and the ids in the rest.
+DONE_CHARACTERS, ERROR_CHARACTERS = 200, 1_000
+"""So much is kept of what a tool of omegad's own was given and answered where it did what it was asked to,
+since the events of that, and memories, say the rest; and so much of why it did not, beside all it was given.
+The ids in the rest are kept, too.
 """
 ID_CHARACTERS = 36  # of the longest
 _NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
@@ -123,10 +124,12 @@ def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
             return record(command, Excerpts(None, None), state, now_us)
         command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
     given = excerpt_of(command.tool_input)
-    if given is not None and command.status == "ok":
-        given = _beginning("\n".join(filter(None, (given.head, given.tail))), given.bytes, GIVEN_CHARACTERS)
+    is_done = command.status == "ok"
+    if given is not None and is_done:
+        given = _beginning("\n".join(filter(None, (given.head, given.tail))), given.bytes, DONE_CHARACTERS)
     result = redact(str(command.result))[0]
-    excerpts = Excerpts(given, _beginning(result, len(result.encode()), RESULT_CHARACTERS))
+    most = DONE_CHARACTERS if is_done else ERROR_CHARACTERS
+    excerpts = Excerpts(given, _beginning(result, len(result.encode()), most))
     return _recorded(command, excerpts, state, call.delivery)
 
 
