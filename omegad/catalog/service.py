@@ -208,9 +208,8 @@ class Service:
             row, read = parse(method, given_json)
             key = steps.begin(row)
             answer = await self._answer(row, without_credentials(read), asked_call, given_json, key)
-            is_again = isinstance(answer, msgspec.Raw)
-            steps.end(row, is_again=is_again)
-            return msgspec.json.decode(answer, type=row.answer) if is_again else answer
+            steps.end(row, is_again=isinstance(answer, msgspec.Raw))
+            return msgspec.json.decode(answer, type=row.answer) if isinstance(answer, msgspec.Raw) else answer
 
         answer: ToolAnswer | None = None
         try:
