@@ -17,7 +17,7 @@ from omegad.runtime.digests import differ
 from omegad.runtime.errors import Conflict, Unavailable
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import writing
+from omegad.storage.transaction import run_script, writing
 
 KEPT_US = 30 * 86_400 * 1_000_000
 KEPT_EVENTS = 100_000
@@ -69,21 +69,18 @@ def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
     return 1 + bisect_left(range(1, head - KEPT_EVENTS), now_us - KEPT_US, key=recorded_at)
 
 
-def put_aside(connection: Connection) -> bool:
-    """Give a table as earlier versions made it, whose longer answers take a page each, another name, in the
-    transaction that is open; say whether there is one.
+def lay_out_anew(connection: Connection, schema: str) -> None:
+    """Bring a table as earlier versions made it, whose longer answers take a page each, into the form that
+    the *schema* of the log gives it; where there is no room for that, another start does.
     """
     if not connection.execute(_WITHOUT_ROWID).fetchone():
-        return False
-    for change in _PUT_ASIDE:
-        connection.execute(change)
-    return True
-
-
-def take_back(connection: Connection) -> None:
-    """Take what was put aside into the table as it is made now, in the transaction that is open."""
-    connection.execute(_TAKE_BACK)
-    connection.execute("DROP TABLE requests_before")
+        return
+    with suppress(Unavailable), translated(), writing(connection):
+        for change in _PUT_ASIDE:
+            connection.execute(change)
+        run_script(connection, schema)
+        connection.execute(_TAKE_BACK)
+        connection.execute("DROP TABLE requests_before")
 
 
 def forget_unkeyed(connection: Connection) -> None:

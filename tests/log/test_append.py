@@ -337,6 +337,30 @@ async def test_answers_in_a_table_of_earlier_versions_are_given_again_out_of_one
             assert found == [("requests", 0), ("requests_of_imports", 0), ("requests_unkeyed", 0)]
 
 
+async def test_a_log_without_room_for_that_keeps_its_table_of_earlier_versions(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        for number in range(50):
+            await log.append(proposal(stored(f"{number} " * 500), request=request(f"r{number}")))
+        await log.on_writer(_with_the_table_of_before)
+
+    def lay_out(connection: Connection) -> tuple[object, ...]:
+        connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+        requests.lay_out_anew(connection, "CREATE TABLE requests (a, b, c, d, e, f);")
+        sql = "SELECT instr(sql, 'WITHOUT ROWID') > 0 FROM sqlite_schema WHERE name = 'requests'"
+        return (
+            *connection.execute(sql).fetchone(),
+            *connection.execute("SELECT count(*) FROM requests").fetchone(),
+        )
+
+    connection = open_writer(tmp_path / "log.db", durable=True)
+    try:
+        assert lay_out(connection) == (1, 50)
+    finally:
+        connection.close()
+
+
 def _with_the_table_of_before(connection: Connection) -> None:
     """Give a log a table of requests that is its own index, as earlier versions made it."""
     rows = connection.execute("SELECT * FROM requests").fetchall()
