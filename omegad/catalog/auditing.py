@@ -52,12 +52,14 @@ class Auditing:
         self._watched: dict[str, int] = {}
         """When what is watched was told last, in microseconds since 1970, by method."""
 
-    def called(self, told: RecordToolCall, client: str) -> None:
-        """Tell of a call of an own tool, before whatever a hook says of it."""
+    def called(self, told: RecordToolCall, client: str, *, is_again: bool) -> None:
+        """Tell of a call of an own tool, before whatever a hook says of it; of one that *is_again* what was
+        done before unless that is told.
+        """
         data = own_call_data(told.tool_name, told.tool_input)
         digest = "" if data is None else self._services.digests.of(data).hex()
         delivery = Delivery(delivery_id=f"{OWN}{os.urandom(16).hex()}", digest=digest)
-        self._append(partial(record_own, OwnCall(told, delivery)), client)
+        self._append(partial(record_own, OwnCall(told, delivery, is_again=is_again)), client)
 
     def answered(
         self, method: Method, request: msgspec.Struct, client: str, answer: object, error: OmegadError | None

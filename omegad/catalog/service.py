@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from itertools import count
 
 import msgspec
 
@@ -48,6 +47,47 @@ VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 _TOOLS_LISTED = msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))
 _nfc = partial(unicodedata.normalize, "NFC")
+
+
+class _Steps:
+    """What the call of a tool asks for, in its order. What that is may depend on what the tool has read, so
+    the same call has the same commands by their places in it.
+    """
+
+    def __init__(self, key: RequestKey | None) -> None:
+        """Take what makes the call the same, None where nobody named it."""
+        self._key = key
+        self._asked = self._commands = self._answered = self._again = 0
+
+    @property
+    def suffice(self) -> bool:
+        """Whether the answer follows from those to commands: nothing else was asked, and none was refused."""
+        return self._key is not None and 0 < self._asked == self._answered
+
+    @property
+    def are_again(self) -> bool:
+        """Whether all that was asked for was done before."""
+        return self.suffice and self._again == self._asked
+
+    def next_key(self) -> RequestKey | None:
+        """Return what makes the next command the same."""
+        if self._key is None:
+            return None
+        return msgspec.structs.replace(self._key, request_id=f"{self._key.request_id}/{self._commands}")
+
+    def begin(self, method: Method) -> RequestKey | None:
+        """Note that a method is asked, and return what makes it the same where it is a command."""
+        self._asked += 1
+        if not isinstance(method, CommandMethod):
+            return None
+        key = self.next_key()
+        self._commands += 1
+        return key
+
+    def end(self, method: Method, *, is_again: bool) -> None:
+        """Note that it was answered, as it was before where it *is_again*."""
+        self._answered += isinstance(method, CommandMethod)
+        self._again += is_again
 
 
 class Service:
@@ -113,30 +153,31 @@ class Service:
             case _ if delivery:
                 return await self._once(request, call, delivery)
             case _:
-                return await self._served(request, call, None)
+                return await self._served(request, call, _Steps(None))
 
     async def _once(self, request: msgspec.Struct, call: Call, key: RequestKey) -> object:
         """Answer a method of the service as it was answered before; remember the answer where something
-        was changed.
+        was changed, unless it follows from the answers to commands, which are remembered.
         """
         async with self._runner.first_time(key) as answered:
             if answered is not None:
                 call.peer.written = max(call.peer.written, answered.position)
                 return answered.answer
-            before = call.peer.written
-            answer = await self._served(request, call, key)
+            before, steps = call.peer.written, _Steps(key)
+            answer = await self._served(request, call, steps)
             if (
                 isinstance(answer, msgspec.Struct)
                 and call.peer.written > before
                 and not getattr(answer, "is_error", False)
+                and not steps.suffice
             ):
                 await self._runner.remember(key, answer, call.peer.written)
             return answer
 
-    async def _served(self, request: msgspec.Struct, call: Call, key: RequestKey | None) -> object:
+    async def _served(self, request: msgspec.Struct, call: Call, steps: _Steps) -> object:
         match request:
             case CallTool():
-                return await self._tool(request, call, key)
+                return await self._tool(request, call, steps)
             case ListTools():
                 return _TOOLS_LISTED
             case Hello():
@@ -149,30 +190,26 @@ class Service:
             case _:
                 return await self._handlers[type(request)](request, call)
 
-    async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
-        if why := await self._runner.services.paused(pausing.named(msgspec.to_builtins(request))):
+    async def _tool(self, request: CallTool, call: Call, steps: _Steps) -> ToolAnswer:
+        services = self._runner.services
+        why = await services.paused(pausing.named(msgspec.to_builtins(request)))
+        # What was done before it was paused is done, and said again.
+        if why and ((first := steps.next_key()) is None or await services.log.answered(first) is None):
             return calling.refused(f"omegad keeps off: {why}. Nothing was stored or looked up")
-        asked, began = count(), time.perf_counter()
+        began = time.perf_counter()
         whose = request.session_id or call.peer.name
         if whose:
-            self._runner.services[Liveness].hear(whose)
+            services[Liveness].hear(whose)
 
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}
-            delivery = None
-            if key is not None and isinstance(SERVED.get(method), CommandMethod):
-                # What a tool asks for may depend on what it has read, so the call is what must be the same,
-                # and the command's place in it.
-                delivery = msgspec.structs.replace(key, request_id=f"{key.request_id}/{next(asked)}")
             asked_call = Call(method, call.params, call.peer, call.notify)
             given_json = msgspec.json.encode(given)
             row, read = parse(method, given_json)
-            answer = await self._answer(row, without_credentials(read), asked_call, given_json, delivery)
-            return (
-                msgspec.json.decode(answer, type=SERVED[method].answer)
-                if isinstance(answer, msgspec.Raw)
-                else answer
-            )
+            key = steps.begin(row)
+            answer = await self._answer(row, without_credentials(read), asked_call, given_json, key)
+            steps.end(row, is_again=isinstance(answer, msgspec.Raw))
+            return msgspec.json.decode(answer, type=row.answer) if isinstance(answer, msgspec.Raw) else answer
 
         answer: ToolAnswer | None = None
         try:
@@ -189,7 +226,9 @@ class Service:
                 duration_ms=round((time.perf_counter() - began) * 1e3, 3),
                 project=request.project,
             )
-            asyncio.get_running_loop().call_soon(self._auditing.called, told, call.peer.name)
+            if not why:
+                called = partial(self._auditing.called, told, call.peer.name, is_again=steps.are_again)
+                asyncio.get_running_loop().call_soon(called)
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:

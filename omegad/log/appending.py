@@ -70,10 +70,10 @@ def create(connection: Connection, clock: Clock, inline: Inline) -> tuple[str, P
     """Make the tables that are not there yet; return the installation's name, and where `Inline.prepare`
     says that catching up begins.
     """
+    schema = resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
+    requests.lay_out_anew(connection, schema)
     with writing(connection):
-        run_script(
-            connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
-        )
+        run_script(connection, schema)
         connection.execute(
             "INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT)
         )

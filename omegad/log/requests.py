@@ -17,7 +17,7 @@ from omegad.runtime.digests import differ
 from omegad.runtime.errors import Conflict, Unavailable
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import writing
+from omegad.storage.transaction import run_script, writing
 
 KEPT_US = 30 * 86_400 * 1_000_000
 KEPT_EVENTS = 100_000
@@ -29,6 +29,16 @@ _INSERT = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
 _UNKEYED = "length(params_digest) = 16"  # as an index has it, which has no rows but these
 _IMPORTS = "substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-'"  # as an index has it
 _IMPORTED = re.compile(r"import-.+-[0-9a-f]{32}")
+_WITHOUT_ROWID = "SELECT 1 FROM sqlite_schema WHERE name = 'requests' AND instr(sql, 'WITHOUT ROWID')"
+_PUT_ASIDE = (
+    "ALTER TABLE requests RENAME TO requests_before",
+    "DROP INDEX IF EXISTS requests_unkeyed",
+    "DROP INDEX IF EXISTS requests_of_imports",
+)
+_TAKE_BACK = """
+INSERT INTO requests SELECT client, request_id, params_digest, first_position, position, answer
+FROM requests_before ORDER BY position
+"""
 _FORGET = """
 DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests
   WHERE coalesce(first_position, position) < ? LIMIT ?)
@@ -57,6 +67,20 @@ def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
         return int(found.fetchone()[0])
 
     return 1 + bisect_left(range(1, head - KEPT_EVENTS), now_us - KEPT_US, key=recorded_at)
+
+
+def lay_out_anew(connection: Connection, schema: str) -> None:
+    """Bring a table as earlier versions made it, whose longer answers take a page each, into the form that
+    the *schema* of the log gives it; where there is no room for that, another start does.
+    """
+    if not connection.execute(_WITHOUT_ROWID).fetchone():
+        return
+    with suppress(Unavailable), translated(), writing(connection):
+        for change in _PUT_ASIDE:
+            connection.execute(change)
+        run_script(connection, schema)
+        connection.execute(_TAKE_BACK)
+        connection.execute("DROP TABLE requests_before")
 
 
 def forget_unkeyed(connection: Connection) -> None:

@@ -50,7 +50,8 @@ CREATE TABLE IF NOT EXISTS identity (
     format    INTEGER NOT NULL
 ) STRICT;
 
--- What was answered, so that the same request is the same; kept for a while.
+-- What was answered, so that the same request is the same; kept for a while. By rowid, in the order in which it
+-- came: rows of a table that is its own index fit into a page by fours, and what does not takes a page of its own.
 CREATE TABLE IF NOT EXISTS requests (
     client         TEXT NOT NULL,
     request_id     TEXT NOT NULL,
@@ -59,7 +60,7 @@ CREATE TABLE IF NOT EXISTS requests (
     position       INTEGER NOT NULL, -- that it was acknowledged at
     answer         TEXT NOT NULL,
     PRIMARY KEY (client, request_id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Those of versions whose digests had no key, which are forgotten at the next start.
 CREATE INDEX IF NOT EXISTS requests_unkeyed ON requests (client, request_id) WHERE length(params_digest) = 16;

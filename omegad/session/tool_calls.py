@@ -19,8 +19,12 @@ from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
 from omegad.text.redaction import redact
 
-RESULT_CHARACTERS = 1_000
-"""So much is kept of what a tool of omegad's own answers, and the ids in the rest."""
+DONE_CHARACTERS, ERROR_CHARACTERS = 200, 1_000
+"""So much is kept of what a tool of omegad's own was given and answered where it did what it was asked to,
+since the events of that, and memories, say the rest; and so much of why it did not, beside all it was given.
+The ids in the rest are kept, too.
+"""
+ID_CHARACTERS = 36  # of the longest
 _NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
 
 
@@ -106,24 +110,41 @@ class OwnCall(NamedTuple):
     command: RecordToolCall
     delivery: Delivery
     """Its id begins with `OWN`, its digest is of what `own_call_data` returns."""
+    is_again: bool = False
+    """Whether it is known to be the call that its id names, sent again."""
 
 
 def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
     """Decide the number of an own tool's call, told by the tool itself: a hook that tells of it later does
     not count.
     """
-    command, text = call.command, str(call.command.result)
+    command = call.command
     if command.tool_use_id is not None and state[ToolCalls].get(command.session_id, command.tool_use_id):
-        if state[Hooks].has_come(ANYBODY, call.delivery, now_us):
+        if call.is_again or state[Hooks].has_come(ANYBODY, call.delivery, now_us):
             return record(command, Excerpts(None, None), state, now_us)
         command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
-    clean = redact(text)[0]
-    named = dict.fromkeys(MEMORY_ID.findall(clean, RESULT_CHARACTERS))
-    kept = excerpt(" ".join((clean[:RESULT_CHARACTERS], *named)) if len(clean) > RESULT_CHARACTERS else clean)
-    excerpts = Excerpts(
-        excerpt_of(command.tool_input), msgspec.structs.replace(kept, bytes=len(clean.encode()))
-    )
+    given = excerpt_of(command.tool_input)
+    is_done = command.status == "ok"
+    if given is not None and is_done:
+        given = _beginning("\n".join(filter(None, (given.head, given.tail))), given.bytes, DONE_CHARACTERS)
+    result = redact(str(command.result))[0]
+    most = DONE_CHARACTERS if is_done else ERROR_CHARACTERS
+    excerpts = Excerpts(given, _beginning(result, len(result.encode()), most))
     return _recorded(command, excerpts, state, call.delivery)
+
+
+def _beginning(text: str, size: int, characters: int) -> Excerpt:
+    """Cut a text without secrets, which is that of *size* bytes, to its beginning and the ids of memories in
+    the rest.
+    """
+    rest = dict[str, None]()
+    if len(text) > characters:
+        for found in MEMORY_ID.finditer(text, max(0, characters - ID_CHARACTERS)):
+            if found.end() > characters:
+                characters = min(characters, found.start())
+                rest[found.group()] = None
+        text = " ".join((text[:characters], *rest))
+    return msgspec.structs.replace(excerpt(text), bytes=size)
 
 
 def own_call_data(tool_name: str, arguments: object) -> bytes | None:

@@ -315,6 +315,68 @@ async def test_requests_are_remembered_across_a_restart(tmp_path: Path, clock: F
         assert log.head == 1
 
 
+async def test_answers_in_a_table_of_earlier_versions_are_given_again_out_of_one_with_rowids(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        first = [
+            answer(await log.append(proposal(stored(f"a{n}"), request=request(f"r{n}")))) for n in range(3)
+        ]
+        await log.on_writer(_with_the_table_of_before)
+    for _ in range(2):
+        async with running_log(tmp_path / "log.db", clock) as log:
+            again = [proposal(stored("b"), request=request(f"r{n}")) for n in range(3)]
+            assert [answer(await log.append(one)) for one in again] == first
+            assert log.head == 3
+            found = await log.on_writer(
+                lambda connection: connection.execute(
+                    "SELECT name, instr(sql, 'WITHOUT ROWID') FROM sqlite_schema WHERE tbl_name LIKE 'requests%'"
+                    " AND sql IS NOT NULL ORDER BY name"
+                ).fetchall()
+            )
+            assert found == [("requests", 0), ("requests_of_imports", 0), ("requests_unkeyed", 0)]
+
+
+async def test_a_log_without_room_for_that_keeps_its_table_of_earlier_versions(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        for number in range(50):
+            await log.append(proposal(stored(f"{number}"), request=request(f"{number:0600}")))
+        await log.on_writer(_with_the_table_of_before)
+
+    def lay_out(connection: Connection) -> tuple[object, ...]:
+        connection.execute("VACUUM")  # what is free is room
+        connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+        requests.lay_out_anew(connection, "CREATE TABLE requests (a, b, c, d, e, f);")
+        sql = "SELECT instr(sql, 'WITHOUT ROWID') > 0 FROM sqlite_schema WHERE name = 'requests'"
+        return (
+            *connection.execute(sql).fetchone(),
+            *connection.execute("SELECT count(*) FROM requests").fetchone(),
+        )
+
+    connection = open_writer(tmp_path / "log.db", durable=True)
+    try:
+        assert lay_out(connection) == (1, 50)
+    finally:
+        connection.close()
+
+
+def _with_the_table_of_before(connection: Connection) -> None:
+    """Give a log a table of requests that is its own index, as earlier versions made it."""
+    rows = connection.execute("SELECT * FROM requests").fetchall()
+    connection.execute("DROP TABLE requests")
+    connection.execute(
+        "CREATE TABLE requests (client TEXT NOT NULL, request_id TEXT NOT NULL, params_digest BLOB NOT NULL,"
+        " first_position INTEGER, position INTEGER NOT NULL, answer TEXT NOT NULL,"
+        " PRIMARY KEY (client, request_id)) STRICT, WITHOUT ROWID"
+    )
+    connection.execute(
+        "CREATE INDEX requests_unkeyed ON requests (client, request_id) WHERE length(params_digest) = 16"
+    )
+    connection.executemany("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
 async def test_a_refused_request_may_be_tried_again(tmp_path: Path) -> None:
     refused = msgspec.structs.replace(raising(Refused()), request=request("r1"))
     async with running_log(tmp_path / "log.db") as log:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from omegad.coordination import session_end
 from omegad.operations.remaining_files import files_that_hold
 from omegad.runtime.config import Config, Paths
+from omegad.session.events import ToolCalled
 from tests.builders import Caller, FakeClock, Served, served
 
 CALLED = "SELECT session_id, tool_name, status, tool_use_id, input_summary FROM coord_audit ORDER BY id"
@@ -110,3 +112,51 @@ async def test_what_is_private_or_secret_in_a_call_is_in_no_file(paths: Paths, c
         assert len(await rows(it)) == 1
     held = files_that_hold(paths.home, [], [secret.encode(), b"my own pin"], [], is_done=True)
     assert held == []
+
+
+async def test_of_what_a_tool_was_given_and_did_there_is_the_beginning_and_each_memory_that_is_named(
+    paths: Paths, clock: FakeClock
+) -> None:
+    sql = "SELECT status, input_summary, input_bytes, given FROM coord_audit ORDER BY id"
+    named = [f"mem-{number:016x}" for number in range(64)]
+    content = f"{'counted ' * 22}{' '.join(named)} and {'again ' * 400}"
+    async with served(paths, clock, Config(model="none")) as it:
+        for event_type in ("decision", "no such type"):
+            arguments = {"content": content, "event_type": event_type}
+            await it.caller.call("tools.call", name="omega_store", arguments=arguments)
+        await it.caught_up()
+        stored, refused = (await it.caller.call("audit.sql", sql=sql))["rows"]
+        given = msgspec.json.encode({"content": content, "event_type": "decision"}).decode()
+        assert [stored[0], stored[2]] == ["ok", len(given)]
+        assert given.startswith(stored[1][:150])
+        assert msgspec.json.decode(stored[3]) == named
+        assert refused[0] == "error"
+        heads = [
+            recorded.event.tool_input.head
+            for recorded in await it.daemon.services.log.read(0, 100)
+            if isinstance(recorded.event, ToolCalled) and recorded.event.tool_input
+        ]
+        assert "again" not in heads[0]
+        assert content in heads[1]
+
+
+async def test_a_call_that_is_sent_again_says_the_same_and_counts_once_also_while_all_is_paused(
+    paths: Paths, clock: FakeClock
+) -> None:
+    asked = {"name": "omega_store", "arguments": {"content": "Ports are counted up from 7443"}}
+    async with served(paths, clock, Config(model="none")) as it:
+        first = await it.caller.call("tools.call", **asked, request_id="use-1")
+        head = await it.caught_up()
+        clock.us += 3_600_000_000
+        assert await it.caller.call("tools.call", **asked, request_id="use-1") == first
+        (paths.home / "paused").touch()
+        assert await it.caller.call("tools.call", **asked, request_id="use-1") == first
+        refused = await it.caller.call("tools.call", **asked, request_id="use-2")
+        assert refused["is_error"]
+        (paths.home / "paused").unlink()
+        assert await it.caught_up() == head
+        assert len(await rows(it)) == 1
+        kept = await it.daemon.services.log.on_writer(
+            lambda connection: connection.execute("SELECT request_id FROM requests").fetchall()
+        )
+        assert len(kept) == 1, "the answer is kept once"
