@@ -21,7 +21,6 @@ from omegad.embedding.wordpiece import WordPiece
 from omegad.runtime.errors import ModelFailed
 
 LOG_ERRORS_ONLY = 3
-THREADS_MAX = 2  # each costs processor time for waking it
 CHARACTERS_PER_TOKEN_MAX = (
     64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
 )
@@ -42,15 +41,13 @@ class Session:
         else:
             encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
             self._given = lambda text: {"input_ids": np.array(encode(text), np.int64)}
-        # Few threads, which sleep when idle: a guest on somebody's machine. The runtime's arena stays on:
-        # where freed memory goes back to the system at once, as in the daemon, half the time would go into
-        # getting it again.
+        # The caller's thread alone: a second one takes half as much processor time again, and saves less
+        # than what stands beside it then loses. The runtime's arena stays on: where freed memory goes back to
+        # the system at once, as in the daemon, half the time would go into getting it again.
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = min(THREADS_MAX, os.cpu_count() or 1)
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # it would keep a plan for each length of text
         options.log_severity_level = LOG_ERRORS_ONLY
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # An x86 that is not known to add up products of 8 bits in more than 16 needs a slower way for the
         # same vectors.
         cpuinfo = Path("/proc/cpuinfo")
