@@ -264,13 +264,6 @@ def names_with(connection: Connection, text: str, after: Position, through: Posi
     ]
 
 
-def sizes(connection: Connection, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
-    """Return, of the events after a position up to another, by tag: how many there are, the bytes of their
-    payloads, and, about, those of their rows beside these.
-    """
-    return connection.execute(_SIZES, (after, through)).fetchall()
-
-
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
@@ -354,8 +347,14 @@ class LogReader:
         return await self._readers.read(lambda connection: erased(connection, through))
 
     async def sizes(self, after: Position, through: Position) -> list[tuple[str, int, int, int]]:
-        """Return how much events take, by tag, as the function of that name."""
-        return await self._readers.read(lambda connection: sizes(connection, after, through), Turn.LONG)
+        """Return a span's tags, how many of each, and the bytes of payloads and, about, of rows beside."""
+        return await self._readers.read(lambda c: c.execute(_SIZES, (after, through)).fetchall(), Turn.LONG)
+
+    async def lengths(self, after: Position, through: Position) -> list[tuple[Position, int]]:
+        """Return where events of that span have payloads, and their bytes, in order."""
+        sql = "SELECT position, octet_length(salt) + octet_length(body) FROM payloads WHERE position > ?"
+        sql += " AND position <= ? ORDER BY position"
+        return await self._readers.read(lambda c: c.execute(sql, (after, through)).fetchall(), Turn.LONG)
 
     async def aged(self) -> dict[str, Position]:
         """Return up to which position the details of each kind of event were let go of."""

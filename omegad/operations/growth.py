@@ -51,14 +51,15 @@ class PartSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grown(msgspec.Struct, frozen=True, kw_only=True):
-    """What the log grew by within so many days, of which the log has `logged_days`, and what is in which
-    file; the largest first.
+    """What the log grew by within so many days, of which the log has `logged_days` and, where `is_whole`, no
+    more; and what is in which file; the largest first.
     """
 
     days: int
     logged_days: float
     kinds: list[KindGrowth]
     parts: list[PartSize]
+    is_whole: bool = False
 
 
 class Growth:
@@ -96,6 +97,7 @@ class Growth:
                     name, path, await self._services.views.workers.done(Measurement(path), FileParts, _untold)
                 )
             ],
+            is_whole=after == 0,
         )
 
 

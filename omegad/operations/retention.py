@@ -27,22 +27,21 @@ from omegad.memory.events import MemoryCountsCarried, MemoryErased, Proof, Proof
 from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
 from omegad.operations.aged_batches import Batch, batch_of
+from omegad.operations.freed_pages import FreedPages
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import ProgressToken, RetentionStatus
-from omegad.operations.system import while_telling
+from omegad.operations.system import LOOK_S, while_telling
 from omegad.requests.command import Acknowledged
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request, RequestId
 from omegad.requests.verb import Option, Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.config import Config
-from omegad.runtime.errors import Refused, Stale, Unavailable
+from omegad.runtime.errors import OmegadError, Refused, Stale, Unavailable
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried, MemoryRead
 from omegad.session import aging as of_sessions
-from omegad.session.events import (
-    MemorySurfaced,
-)
+from omegad.session.events import MemorySurfaced
 from omegad.storage.checkpointer import truncate
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -71,6 +70,13 @@ days goes, in seconds since 1970; the version of such a one is the days.
 
 BARRIERS = (ClockMended, MemoryCountsCarried, MemoryErased)
 """What changes counts of memories otherwise: those that age together are all before one, or all after it."""
+
+_USUAL = Config()
+SETTINGS = f"""settings in config.toml, as they are where nothing is said (0 days are for ever):
+  retention_tools_days = {_USUAL.retention_tools_days:<6} what tools were given and answered
+  retention_queries_days = {_USUAL.retention_queries_days:<4} what was asked and found
+  retention_prompts_days = {_USUAL.retention_prompts_days:<4} what was said in sessions
+  retention = {str(_USUAL.retention).lower():<17} by itself, 14 days after `omegad status` says so"""
 
 _HEARD = "SELECT max(last_us) FROM agent_sessions WHERE last_us <= ?"
 
@@ -173,6 +179,8 @@ class Retention:
         self._lock = anyio.Lock()
         self._looked_us = 0
         self._waiting: Retained | None = None
+        self._cursors: Mapping[str, Cursor] = {}  # as they were read last
+        self._read_us: int | None = None
         self._last: Position = 0  # the latest event that says what went
         self._cleaned = set[str]()  # kinds of which this service has left nothing behind
 
@@ -194,7 +202,7 @@ class Retention:
         if not (self._is_on and self.kinds and self.is_due()) or clock.trouble(self._services):
             return True
         now_us = self._looked_us = self._services.clock.now_us()
-        cursors = await self._services.log.cursors()
+        cursors = await self._read()
         ran_us = cursors[RAN].position * SECOND_US if RAN in cursors else self._recorded_us
         is_told = self._waiting or all(kind.said_us(cursors, now_us) for kind in self.kinds)
         if RAN in cursors and 0 <= now_us - ran_us < EVERY_US and is_told:
@@ -220,6 +228,7 @@ class Retention:
                 )
                 await self._services.log.advance(Cursor(f"{SAID}{kind.name}", now_us // SECOND_US, kind.days))
         await self._services.log.advance(Cursor(RAN, now_us // SECOND_US))
+        await self._read()
         return True
 
     async def _is_idle(self, now_us: int) -> bool:
@@ -228,10 +237,27 @@ class Retention:
 
         return now_us - await self._services.views.read(heard) >= IDLE_US
 
-    async def status(self) -> RetentionStatus:
-        """Say what is kept for how long, when it ran last, and when the first of what is over goes."""
-        cursors = await self._services.log.cursors()
-        ran, now_us = cursors.get(RAN), self._services.clock.now_us()
+    async def status(self) -> RetentionStatus | None:
+        """Say what is kept for how long, when it ran last, and when the first of what is over goes, as it was
+        read last where it cannot be read at once; None where everything is kept for ever.
+        """
+        if not self.kinds:
+            return None
+        is_now = False
+        with anyio.move_on_after(LOOK_S), suppress(OmegadError):
+            await self._read()
+            is_now = True
+        return self._status(is_now=is_now)
+
+    async def _read(self) -> Mapping[str, Cursor]:
+        """Return what was said and done when, and keep it for when that cannot be read."""
+        self._cursors = await self._services.log.cursors()
+        self._read_us = self._services.clock.now_us()
+        return self._cursors
+
+    def _status(self, *, is_now: bool) -> RetentionStatus:
+        cursors, now_us = self._cursors, self._services.clock.now_us()
+        ran, read_us = cursors.get(RAN), self._read_us
         ends = [at + NOTICE_US for kind in self.kinds if (at := kind.said_us(cursors, now_us)) is not None]
         begins_us = min((at for at in ends if at > now_us), default=0)
         waits = self._is_on and begins_us > 0
@@ -244,6 +270,8 @@ class Retention:
             waiting={one.kind: sum(one.counts.values()) for one in waiting.aged} if waiting else {},
             waiting_bytes=waiting.freed_bytes if waiting else 0,
             through={kind.name: _reached(cursors, kind) for kind in self.kinds},
+            is_known=read_us is not None,
+            known_at=None if read_us is None or is_now else rfc3339(read_us),
         )
 
     # As a command
@@ -264,11 +292,12 @@ class Retention:
 
     async def due(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Say what of the chosen kinds, or of all, is over and still there."""
-        aged = []
+        aged, pages = [], FreedPages()
         for kind in self.kinds if chosen is None else chosen:
             after, through = await self._span(kind)
-            aged.append(await self._summed(kind, after, through, self._batches(kind, after, through), tell))
-        return await self._retained(aged, dry_run=True)
+            batches = pages.noted(kind.name, self._batches(kind, after, through))
+            aged.append(await self._summed(kind, after, through, batches, tell))
+        return await self._retained(aged, dry_run=True, more_free=await pages.bytes(self._services.log))
 
     async def run(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Let go of it. Raises `Refused`, and storage errors; what went until then is gone, and the next run
@@ -290,10 +319,13 @@ class Retention:
                 aged.append(one)
             return await self._retained(aged, dry_run=False)
 
-    async def _retained(self, aged: list[Aged], *, dry_run: bool) -> Retained:
-        freed, free = sum(one.freed_bytes for one in aged), await self._services.log.free_bytes()
-        free += freed if dry_run else 0
-        return Retained(dry_run=dry_run, aged=aged, freed_bytes=freed, free_bytes=free)
+    async def _retained(self, aged: list[Aged], *, dry_run: bool, more_free: int = 0) -> Retained:
+        return Retained(
+            dry_run=dry_run,
+            aged=aged,
+            freed_bytes=sum(one.freed_bytes for one in aged),
+            free_bytes=await self._services.log.free_bytes() + more_free,
+        )
 
     async def _clean(self, kind: Kind) -> None:
         """Leave no bytes of what went of a kind in copies of the views, in those that others took the place
@@ -456,6 +488,7 @@ METHODS = (
             "retention",
             by="retention.apply",
             about="Let go of details whose time is over, by the settings, or show what that would be",
+            more=SETTINGS,
             options=(Option("yes", "let go without asking", "flag"),),
             examples=("omegad retention --dry-run", "omegad retention --yes"),
         ),

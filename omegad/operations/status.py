@@ -153,6 +153,9 @@ class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     `begins_at` is when the first of what is over goes, where that has yet to come, and `waiting` how many
     events that was of each kind when it was last looked at; their payloads will be `waiting_bytes` less.
+
+    Where the log cannot be read at once, it is as it was at `known_at`; without `is_known` it was not read
+    since the start, and `days` and `is_on` alone say anything.
     """
 
     days: dict[str, int]
@@ -162,6 +165,8 @@ class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
     waiting: dict[str, int]
     waiting_bytes: int
     through: dict[str, Position]
+    is_known: bool = True
+    known_at: str | None = None
 
 
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,8 +191,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     spool: SpoolStatus
     self_check: SelfCheckStatus | None
     upkeep: UpkeepStatus | None = None
-    retention: RetentionStatus | None = None
-    """None where everything is kept for ever, or that cannot be said at once."""
+    retention: RetentionStatus | None = None  # where everything is kept for ever
     share: Standing | None = None
     """How it stands with the team that is shared with, None where there is none, or that cannot be said at
     once.

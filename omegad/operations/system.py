@@ -164,7 +164,7 @@ class SystemDispatch:
         backlog: EmbeddingBacklog,
         beside: Callable[[], Beside],
         sharing: Callable[[], Awaitable[Standing]],
-        retention: Callable[[], Awaitable[RetentionStatus]],
+        retention: Callable[[], Awaitable[RetentionStatus | None]],
     ) -> None:
         """Take how the *reactions* are, the *backlog* of vectors, what is *beside*, how it stands with the
         team (*sharing*), and what is kept for how long (*retention*) from who knows them.
@@ -207,7 +207,7 @@ class SystemDispatch:
         return msgspec.structs.replace(
             status,
             upkeep=await self._upkeep(),
-            retention=await self._kept(),
+            retention=await self._retention(),
             share=share,
             degraded=troubles,
         )
@@ -217,13 +217,6 @@ class SystemDispatch:
         with anyio.move_on_after(SHARE_LOOK_S), suppress(OmegadError):
             standing = await self._sharing()
             return standing if standing.team else None
-        return None
-
-    async def _kept(self) -> RetentionStatus | None:
-        """Return what is kept for how long, None where all is for ever, or that cannot be read at once."""
-        with anyio.move_on_after(LOOK_S), suppress(OmegadError):
-            found = await self._retention()
-            return found if found.days else None
         return None
 
     async def _upkeep(self) -> UpkeepStatus | None:

@@ -58,6 +58,8 @@ class Verb(NamedTuple):
     examples: tuple[str, ...] = ()
     about: str = ""
     """What it does, where the method's summary does not say it for people."""
+    more: str = ""
+    """What its help says besides, in lines."""
     also: str = ""
     """Other words for it."""
     is_first: bool = False

@@ -276,12 +276,12 @@ def _add_global(target: ArgumentParser) -> None:
 
 def _add(verbs: "Verbs", name: str, verb: Verb) -> _Parser:
     does = in_verbs(verb.about or methods()[verb.method]["about"])
-    epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
+    examples = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else ""
     target = verbs.add_parser(
         name,
         help=does,
         description=f"{does}.",
-        epilog=epilog,
+        epilog="\n\n".join(filter(None, (verb.more, examples))),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

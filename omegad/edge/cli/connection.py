@@ -48,6 +48,12 @@ WATCH_S = 1.0
 PROGRESS = "progress"
 STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes
 
+AGED = {
+    "tools": "what tools were given and answered",
+    "queries": "what was asked and found",
+    "prompts": "what was said in sessions",
+}
+"""What is let go of once its time is over, by kind."""
 NAMES = {
     "project": "SELECT project AS name FROM memories",
     "tags": (
@@ -225,6 +231,9 @@ def asked(arguments: Namespace, instance: Instance) -> Answer:
         warn("with which versions it was answered then is not recorded")
     if then["erased"]:
         warn(f"{then['erased']} events up to there were erased since, and are not shown")
+    if aged := then.get("aged"):
+        gone = "; ".join(f"{AGED[kind]}, up to position {through:,}" for kind, through in aged.items())
+        warn(f"details are gone since their time was over: {gone}")
     return answer
 
 

@@ -142,6 +142,8 @@ def _growth(arguments: Namespace, answer: Answer) -> None:
         for one in answer["kinds"]
     ]
     write_table(("EVENT", "EVENTS", "PAYLOADS", "ROWS", "A DAY", "BYTES A DAY"), rows, none="no events")
+    if rows:
+        print(_beside_rows(answer))
     print()
     shown = [one for one in answer["parts"] if one["bytes"] >= PART_SHOWN_BYTES]
     write_table(
@@ -149,6 +151,20 @@ def _growth(arguments: Namespace, answer: Answer) -> None:
         [(one["file"], one["kind"], one["name"], size(one["bytes"])) for one in shown],
         none=f"no table has {size(PART_SHOWN_BYTES)} yet",
     )
+
+
+def _beside_rows(answer: Answer) -> str:
+    """Say what events take beside their rows: in figures where those of the whole log were counted."""
+    says = "these are rows alone: pages that are not full, indexes and state take more"
+    if not answer.get("is_whole"):
+        return f"{says}, as below"
+    rows = sum(one["payload_bytes"] + one["row_bytes"] for one in answer["kinds"])
+    taken = sum(
+        one["bytes"]
+        for one in answer["parts"]
+        if one["file"] == "log" and one["name"] not in {"free", "write-ahead log"}
+    )
+    return f"{says}: of {size(taken)} in log.db they are {size(rows)}"
 
 
 def _fields(answer: Answer) -> list[tuple[str, str]]:
@@ -211,15 +227,18 @@ def _retention(kept: Answer | None) -> str:
     days = ", ".join(f"{kind} after {days} days" for kind, days in kept["days"].items())
     if not kept["is_on"]:
         return f"off: nothing goes by itself; `omegad retention` lets go, after a yes, of details of {days}"
+    if not kept.get("is_known", True):
+        return f"details of {days}; whether any are about to go is not known yet: ask again in a moment"
+    known = f" (busy: as of {moment(kept['known_at'])})" if kept.get("known_at") else ""
     if kept["begins_at"]:
         many = sum(kept["waiting"].values())
         what = f"{many:,} events ({size(kept['waiting_bytes'])})" if many else "what is older"
         return (
             f"details of {days}; from {moment(kept['begins_at'])} on those of {what} go: `omegad retention"
-            " --dry-run` shows which, the settings `retention_…_days` keep them"
+            f" --dry-run` shows which, the settings `retention_…_days` keep them{known}"
         )
     ran = f"last looked at {moment(kept['ran_at'])}" if kept["ran_at"] else "not looked at yet"
-    return f"details of {days}; {ran}"
+    return f"details of {days}; {ran}{known}"
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:

@@ -3,15 +3,9 @@
 from argparse import Namespace
 
 from omegad.edge.cli.asking_first import is_wanted
-from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.connection import AGED, Answer, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import moment, size, write_json, write_table
-
-NAMES = {
-    "tools": "what tools were given and answered",
-    "queries": "what was asked and found",
-    "prompts": "what was said in sessions",
-}
 
 
 def apply(arguments: Namespace, instance: Instance) -> int:
@@ -47,7 +41,7 @@ def _show(would: Answer, arguments: Namespace) -> None:
         ("WHAT", "KEPT", "OVER BEFORE", "EVENTS", "FREES"),
         [
             (
-                NAMES[one["kind"]],
+                AGED[one["kind"]],
                 f"{one['days']} days",
                 moment(one["until"]),
                 f"{sum(one['counts'].values()):,}",
@@ -61,7 +55,7 @@ def _show(would: Answer, arguments: Namespace) -> None:
         print("nothing is that old yet, so that nothing goes")
     if _events(would):
         print("What remains is that each happened, when, and how often what was found.")
-        print(_given_back("would be", would))
+        print(_given_back("would be, about,", would))
 
 
 def _given_back(verb: str, answer: Answer) -> str:

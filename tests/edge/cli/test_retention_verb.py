@@ -30,6 +30,11 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
     assert [*(omegad.home / "asof").glob("*.db")]
     assert "let go of the details of 53 events" in omegad.run("retention", "--yes").stdout
     assert not [*(omegad.home / "asof").glob("*.db")], "which showed what went"
+    for words in (("query", "input"), ("sql", "SELECT 1"), ("list",)):
+        warned = omegad.run(*words, "--as-of", "40").stderr
+        assert (
+            "details are gone since their time was over: what was asked and found, up to position" in warned
+        )
     empty = json.loads(omegad.run("retention", "--dry-run", "--json").stdout)
     assert empty["freed_bytes"] == 0
     assert empty["free_bytes"]
@@ -46,6 +51,7 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
 
 
 def test_it_is_said_that_nothing_is_old_enough_to_go(served: Command) -> None:
+    assert "retention_tools_days = 90" in served("retention", "--help").stdout
     assert "nothing is that old yet, so that nothing goes" in served("retention").stdout
 
 
@@ -57,6 +63,7 @@ def test_the_status_says_what_the_files_grow_by(omegad: Command) -> None:
         assert time.monotonic() < deadline
     assert "memory.stored@2" in shown
     assert "the log within a day\n" in shown
+    assert "these are rows alone: pages that are not full, indexes and state take more: of " in shown
     grown = json.loads(omegad.run("status", "--growth", "--json").stdout)
     assert {one["file"] for one in grown["parts"]} == {"log", "views", "embeddings"}
     names = {one["name"]: one["bytes"] for one in grown["parts"]}
