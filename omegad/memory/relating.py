@@ -14,7 +14,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import are_variants, contradiction, is_restated, read_whole
+from omegad.text.evidence.stance import are_variants, contradiction, given_up, is_restated, read_whole
 
 DUPLICATE_COSINE = 0.95
 GROWING_TERMS_MIN, GROWING_JACCARD_MIN = 3, 0.3
@@ -132,7 +132,8 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     ):
         return base
     is_near = near.cosine is None or near.cosine >= RELATED_COSINE
-    denied = contradiction(new.content, near.content) if is_near else None
+    judged = contradiction if is_near else given_up  # what names it is sure however far meanings are
+    denied = judged(new.content, near.content)
     least = ALIKE_COSINE if shared >= REPLACEABLE_JACCARD else REPLACEABLE_COSINE
     least = OVERRIDDEN_COSINE if new.is_overriding else least
     replaceable = None

@@ -1,4 +1,4 @@
-"""Whether a newer memory speaks of the same thing as an older one that a question names."""
+"""Whether a newer memory speaks of the same thing as an older one that a question names, or denies it."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,21 @@ import numpy.typing as npt
 
 from omegad.index.terms import bare_version
 from omegad.search.question import Question, like
+from omegad.storage.driver import Connection
+
+_DENIED = """
+SELECT n.id, m.id FROM memories AS m JOIN memories AS n ON n.node_id = m.contradicted_by
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND n.id IN (SELECT value FROM json_each(?1))
+"""
+
+
+def denied(connection: Connection, rows: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return where each of some memories denies each other one."""
+    places = {row: place for place, row in enumerate(rows)}
+    found: npt.NDArray[np.bool_] = np.zeros((len(rows), len(rows)), np.bool_)
+    for newer, older in connection.execute(_DENIED, (str(list(rows)),)):
+        found[places[newer], places[older]] = True
+    return found
 
 
 def may_lack(texts: Sequence[str], lacks: npt.NDArray[np.bool_], question: Question) -> npt.NDArray[np.bool_]:

@@ -366,9 +366,16 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE)
+    denies = following.denied(connection, rows)
+    as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE) | denies
     may_follow = apart & stated[:, None] & stated[None, :] & as_much
-    return Statements(said=said, cosine=alike, may_follow=may_follow, texts=[one.text for one in known])
+    return Statements(
+        said=said,
+        cosine=alike,
+        may_follow=may_follow,
+        denies=denies,
+        texts=[one.text for one in known],
+    )
 
 
 def _folded(

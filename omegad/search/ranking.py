@@ -53,12 +53,14 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
 
     `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
     are not of one session, and i holds as much of what the question names exactly, or nothing of it and
-    names nothing else. `texts` are what they say.
+    names nothing else; `denies[i, j]` that i denies j, by a rule or as somebody said. `texts` are what they
+    say.
     """
 
     said: Array
     cosine: Array
     may_follow: npt.NDArray[np.bool_]
+    denies: npt.NDArray[np.bool_]
     texts: Sequence[str]
 
     @property
@@ -84,20 +86,20 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
 
     A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
     most `reach`, times how much the two are the same matter: how much more alike than the candidates are
-    among themselves, and than each is to so many others. Nothing is lowered, so that what is wrongly taken
-    for outdated stays one place below.
+    among themselves, and than each is to so many others; entirely, where it denies the other. Nothing is
+    lowered, so that what is wrongly taken for outdated stays one place below.
     """
     count = len(statements.said)
     first, pairs = found[:count], statements.cosine[_each_pair(count)].tolist()
     median = statistics.median(pairs) if pairs else 0.0
-    if count >= MANY and median >= newness.blind and not statements.is_english:
-        return list(found)
+    is_blind = count >= MANY and median >= newness.blind and not statements.is_english
     usual = (len(pairs) * median + USUAL_PAIRS * USUAL_COSINE) / (len(pairs) + USUAL_PAIRS)
     nearest = np.sort(statements.cosine - 2 * np.eye(count), axis=1)[:, ::-1]
     crowd = nearest[:, VERSIONS - 1] if count > VERSIONS else np.zeros(count)
     others = np.minimum(usual + newness.same[1] * (1 - usual), np.minimum(crowd[:, None], crowd[None, :]))
     low, high = (1 - (1 - np.maximum(usual, others)) * (1 - share) for share in newness.same)
     alike = np.clip((statements.cosine - low) / (high - low), 0.0, 1.0)
+    alike = np.where(statements.denies, 1.0, 0.0 if is_blind else alike)
     reach = newness.reach * alike * statements.may_follow
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
     lifted = [one.score for one in first]

@@ -69,6 +69,12 @@ def test_a_near_duplicate_is_one_only_when_kind_and_details_agree(
     assert (neighbour.duplicate and neighbour.duplicate[0]) == likeness
 
 
+def test_what_is_given_up_by_its_name_is_denied_however_far_the_meanings_are() -> None:
+    old = near("Nous utilisons Sentry pour suivre les erreurs.", RELATED_COSINE - 0.2)
+    assert compared("Nous n'utilisons plus Sentry.", old).contradiction == "given up"
+    assert compared("Nous ne suivons plus les erreurs de Kafka.", old).contradiction is None
+
+
 @pytest.mark.parametrize("is_other", [True, False])
 def test_texts_too_long_to_compare_are_just_near(*, is_other: bool) -> None:
     long = "deploys go through blue-green. " * (COMPARED_CHARACTERS // 31 + 1)

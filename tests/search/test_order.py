@@ -76,20 +76,20 @@ def test_what_happens_to_a_memory_moves_it_but_a_flag_does_not(views: Searched, 
         assert views.found(QUESTION, mode=mode)[0] == ("b" if what in LIFTING else "a"), mode
 
 
-def test_a_contradiction_is_told_and_changes_no_score(views: Searched) -> None:
+def test_a_contradiction_by_what_is_older_is_told_and_changes_no_score(views: Searched) -> None:
     for number in range(6):
         views.put(f"m{number}", f"{TEXT} {number}", at=day(number))
     before = views.find("when does the export job run", explain=True)
-    views.show(contradicted(before[0].memory_id, before[3].memory_id))
+    views.show(contradicted(before[3].memory_id, before[0].memory_id))
     after = views.find("when does the export job run", explain=True)
     assert [(one.memory_id, one.score, one.explanation) for one in after] == [
         (one.memory_id, one.score, one.explanation) for one in before
     ]
-    assert [one.contradicted_by for one in after] == [before[3].memory_id, *[None] * 5]
-    assert after[0].conflict is not None
-    assert before[3].content in after[0].conflict
-    assert [one.conflict for one in after[1:]] == [None] * 5
-    views.show(deleted(before[3].memory_id))
+    assert [one.contradicted_by for one in after] == [*[None] * 3, before[0].memory_id, None, None]
+    assert after[3].conflict is not None
+    assert before[0].content in after[3].conflict
+    assert [one.conflict for one in after if one is not after[3]] == [None] * 5
+    views.show(deleted(before[0].memory_id))
     again = views.find("when does the export job run")
     assert [one.conflict for one in again] == [None] * 5, "what was deleted is shown nowhere"
 
@@ -260,6 +260,14 @@ def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since
     views.show(contradicted("old", "new"))
     assert views.found("which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
     assert views.found("hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
+
+
+def test_what_denies_another_stands_above_it_however_little_it_says_of_the_question(views: Searched) -> None:
+    put_versions(views, OLDER, "nothing listens on port 8080")
+    found = views.find(NOW, now_us=YEAR_ON_US, all=True)
+    assert ids(found) == ["older", "newer"]
+    views.show(contradicted("older", "newer"))
+    assert ids(views.find(NOW, now_us=YEAR_ON_US)) == ["newer", "older"]
 
 
 def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:

@@ -40,6 +40,7 @@ def among(
         said=np.array(said),
         cosine=np.ones((count, count)) * cosine,
         may_follow=np.full((count, count), may_follow),
+        denies=np.zeros((count, count), np.bool_),
         texts=[text] * count,
     )
 

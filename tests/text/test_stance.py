@@ -1,11 +1,77 @@
 """How a text stands to another one: for it, against it by a rule that has a name, or unclear."""
 
+# ruff: noqa: RUF001  letters of other languages that look like others
+
+from itertools import permutations
+
 import pytest
 
 from omegad.text.evidence.stance import Kind, Stance, contradiction, stance
 
 TITLE = "Cache the rendered pages for an hour"
 TRAILERS = "Files: a.py, b.py\nCo-authored-by: A B <a@b.example>\nSigned-off-by: C D <c@d.example>\nFixes: #7"
+
+GIVEN_UP = [
+    (
+        "We gave up RabbitMQ: message queues run on NATS JetStream since October.",
+        "Message queues of the ferry run on RabbitMQ with quorum queues.",
+    ),
+    (
+        "cart.py: cabins are held in PostgreSQL now, Redis is gone.",
+        "cart.py holds the cabins in Redis for ten minutes.",
+    ),
+    ("We moved from Jira to Linear.", "We use Jira for tickets."),
+    (
+        "Nous n'utilisons plus Sentry pour les erreurs : GlitchTip l'a remplacé, l'abonnement était trop cher.",
+        "Nous utilisons Sentry pour suivre les erreurs en production.",
+    ),
+    ("Unleash remplace LaunchDarkly.", "Les fonctionnalités sont activées par LaunchDarkly."),
+    ("Wir sind von Jira auf Linear umgestiegen.", "Tickets werden in Jira verwaltet."),
+    ("Unleash hat LaunchDarkly abgelöst.", "Feature-Flags kommen aus LaunchDarkly."),
+    ("Ya no usamos MongoDB, los pedidos están en PostgreSQL.", "Guardamos los pedidos en MongoDB."),
+    ("Em vez de RabbitMQ usamos NATS nas filas.", "As filas usam RabbitMQ."),
+    ("I log non finiscono più in Splunk ma in Loki.", "I log finiscono in Splunk."),
+    ("We zijn overgestapt van Jira naar Linear.", "Tickets staan in Jira."),
+    (
+        "RabbitMQ для очередей больше не используем, перешли на NATS.",
+        "Для очередей сообщений используем RabbitMQ.",
+    ),
+    ("Artık RabbitMQ kullanmıyoruz, NATS'a geçtik.", "Mesaj kuyrukları için RabbitMQ kullanıyoruz."),
+    ("Bitrise'dan Xcode Cloud'a geçtik.", "iOS uygulaması Bitrise ile derleniyor."),
+    ("لم نعد نستخدم سلاك، انتقلنا إلى ماترمست.", "نستخدم سلاك للتواصل بين أعضاء الفريق."),
+    ("हम स्लैक से मैटरमोस्ट पर चले गए।", "टीम चैट के लिए स्लैक है।"),
+    ("我们不再使用 Jira，已经换成 Linear。", "我们用 Jira 管理任务。"),
+    (
+        "Elasticsearch はもう使っていません。OpenSearch に移行しました。",
+        "検索には Elasticsearch を使っています。",
+    ),
+    ("RabbitMQ에서 NATS로 전환했습니다.", "메시지 큐는 RabbitMQ입니다."),
+]
+LOOKING_ALIKE = [
+    ("We moved from RabbitMQ to NATS for the queues.", "We use NATS for the queues."),
+    ("We moved the sessions from Redis to Postgres.", "We use Redis to cache pages."),
+    ("search.py: Redis is gone.", "cart.py holds the cabins in Redis."),
+    ("The queues run on NATS instead of RabbitMQ.", "Queues: NATS, RabbitMQ is not good enough."),
+    ("Use NATS instead of RabbitMQ.", "We compared NATS with RabbitMQ."),
+    ("We would move from Jira to Linear.", "We use Jira for tickets."),
+    ("Nous n'utilisons plus que Sentry.", "Nous utilisons Sentry."),
+    ("Sentry rechnet nicht mehr nach Ereignissen ab.", "Sentry meldet Fehler des Shops."),
+    ("Für Metriken nutzen wir Kafka nicht mehr.", "Kafka trägt das Audit-Log."),
+    ("¿Ya no usamos Jira?", "Usamos Jira."),
+    ("De sessies zijn verhuisd van Redis naar Postgres.", "Redis bewaart de cache van pagina's."),
+    ("Перешли с RabbitMQ на NATS.", "Для очередей используем NATS."),
+    ("RabbitMQ'dan NATS'a geçtik.", "Kuyruklar için NATS kullanıyoruz."),
+    ("会话从 Redis 迁移到 Postgres。", "Redis 缓存页面。"),
+]
+PREFERRED = [
+    "Use pnpm, not npm, for front-end repositories.",
+    "pnpm is preferred to npm in front-end projects.",
+    "In front-end repositories always use pnpm instead of npm.",
+    "Use pnpm over npm for front-end repositories.",
+    "Use pnpm rather than npm in front-end repositories.",
+    "pnpm is preferred over npm for front-end repositories.",
+    "We prefer to use pnpm over npm in front-end projects.",
+]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +139,13 @@ def test_a_revert_takes_back_what_has_its_title(revert: str, old: str) -> None:
             "The web client is written in Svelte",
         ),
         ("named as not", "We moved the search index from Solr to Typesense", "Solr is our search index"),
+        (
+            "another value",
+            "refunds.py retries the bank 2 times only.",
+            "refunds.py retries the bank 4 times.",
+        ),
+        ("reverted", f'Revert "{TITLE}": too slow since March.', TITLE),
+        *[("given up", new, old) for new, old in GIVEN_UP],
     ],
 )
 def test_a_text_is_against_another_by_a_rule_that_has_a_name(kind: Kind, new: str, old: str) -> None:
@@ -86,6 +159,7 @@ def test_a_text_is_against_another_by_a_rule_that_has_a_name(kind: Kind, new: st
         (f'Revert "Revert "{TITLE}""', TITLE),
         (f'They wanted to revert "{TITLE}"', TITLE),
         ('Revert "Fix CI"', "Fix CI"),
+        (f'Revert "{TITLE}" on Mondays', TITLE),
         ("use it", "do not use it"),
         ("Shall we never run the linter here?", "Always run the linter here"),
         ("Never do this in a test:\n- sleep", "Always do this in a test:\n- wait"),
@@ -142,3 +216,13 @@ def test_in_doubt_it_is_unclear(new: str, old: str) -> None:
 )
 def test_what_holds_all_of_another_in_its_order_is_for_it(one: str, other: str) -> None:
     assert stance(one, other) == stance(other, one) == Stance("for", "restated")
+
+
+@pytest.mark.parametrize(("new", "old"), LOOKING_ALIKE)
+def test_what_gives_up_something_else_takes_nothing_back(new: str, old: str) -> None:
+    assert contradiction(new, old) is None
+
+
+def test_what_prefers_one_thing_to_another_agrees_however_it_is_worded() -> None:
+    assert [pair for pair in permutations(PREFERRED, 2) if contradiction(*pair)] == []
+    assert contradiction("pnpm is preferred to npm", "npm is preferred to pnpm")

@@ -8,8 +8,10 @@ lost. In doubt, texts say different things.
 from collections import Counter
 from functools import cached_property
 
+from omegad.text.evidence.endings import endings
 from omegad.text.evidence.statements import (
     COMPARED_CHARACTERS,
+    first_line,
     jaccard,
     openings,
     overrides,
@@ -60,7 +62,8 @@ class ComparedText:
     @cached_property
     def is_overriding(self) -> bool:
         """Whether it speaks of taking something back, or of putting something in its place."""
-        return overrides(self.content[:COMPARED_CHARACTERS], self.words)
+        is_said = overrides(self.content[:COMPARED_CHARACTERS], self.words)
+        return is_said or bool(endings(first_line(self.content)))
 
 
 def overlap(one: ComparedText, other: ComparedText) -> float:

@@ -177,10 +177,10 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
     goals = WORDS["goals"].intersection(folded)
     stirred = next((place for place, word in enumerate(folded) if word in _STIRRING), len(folded))
     yield from repeat((False, False), stirred)
-    around = zip(("", *folded)[stirred:], folded[stirred:], (*folded[stirred + 1 :], ""), strict=False)
-    for place, (before, word, after) in enumerate(around, stirred):
+    around = zip(folded[stirred:], (*folded[stirred + 1 :], ""), strict=False)
+    for place, (word, after) in enumerate(around, stirred):
         turns = (word in _TURNING and _turns(word, after)) or (
-            word in ranked_by and before not in WORDS["preferring"]
+            word in ranked_by and not (word == "to" and _is_wish(folded, place))
         )
         takes_side = word == "and" and (after in WORDS["preferring"] or after in WORDS["negators"])
         if tokens[place] in _BREAKS or word in _TURNS_BACK or takes_side:
@@ -200,6 +200,17 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
             is_denied = is_source = False
         ranked_by = ranked_by | _RANKED_BY.get(word, frozenset())
         yield is_denied and not turns, turns
+
+
+def _is_wish(folded: Sequence[str], place: int) -> bool:
+    """Say whether the "to" at a place leads to a verb: "we prefer to use tabs", where "tabs are preferred to
+    spaces" ranks them.
+    """
+    before, after = folded[:place][-2:], "".join(folded[place + 1 : place + 2])
+    if before[-1:] and before[-1] not in WORDS["preferring"]:
+        return False
+    is_ranked = before[-1:] == ["preferred"] and before[0] in WORDS["auxiliary"]
+    return not is_ranked or after in WORDS["light"] or after in WORDS["states"]
 
 
 def _turns(word: str, after: str) -> bool:

@@ -12,17 +12,22 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
+from omegad.text.evidence.endings import endings, gives_up
 from omegad.text.evidence.sense import Sense, Word, read, root
-from omegad.text.evidence.statements import pieces
+from omegad.text.evidence.statements import first_line, pieces
 from omegad.text.evidence.word_lists import WORDS
 
 Side = Literal["for", "against", "unclear"]
 Kind = Literal[
-    "restated", "reverted", "denied", "opposite", "another value", "places changed", "named as not"
+    "restated",
+    "reverted",
+    "denied",
+    "given up",
+    "opposite",
+    "another value",
+    "places changed",
+    "named as not",
 ]
-
-TITLE_CHARACTERS = 400
-"""How much of its first line is judged of a text."""
 
 TITLES_BYTES, SENTENCES_BYTES = 3_000_000, 1_000_000
 """How much memory titles take that were read, and sentences: what is near to one text is near to others."""
@@ -84,15 +89,27 @@ def stance(new: str, old: str) -> Stance:
 
 def contradiction(new: str, old: str) -> Kind | None:
     """Return by which rule an older text does not hold where a newer one does, None for none."""
-    ours, theirs = _first_line(new), _first_line(old)
+    ours, theirs = first_line(new), first_line(old)
     match = _REVERT.match(ours)
-    title = _bare(match["title"]) if match else ""
-    if len(title) >= TITLE_MIN and title in {_bare(theirs), _bare(_AREA.sub("", theirs, count=1))}:
+    titles = {_bare(match["title"]), _bare(match["quoted"] or "")} if match else set[str]()
+    their_titles = {_bare(theirs), _bare(_AREA.sub("", theirs, count=1))}
+    if any(len(title) >= TITLE_MIN for title in titles & their_titles):
         return "reverted"
     one, other = _TITLES[ours], _TITLES[theirs]
     shared = len(one.terms.keys() & other.terms.keys())
-    if not shared or shared * 3 < min(len(one.terms), len(other.terms)):
-        return None
+    kind = _sense_turned(one, other) if shared * 3 >= max(1, min(len(one.terms), len(other.terms))) else None
+    return kind or given_up(new, old)
+
+
+def given_up(new: str, old: str) -> Kind | None:
+    """Return "given up" where a newer text says that what an older one speaks of holds no more, or something
+    else is in its place; None otherwise. Names, and most else that it says, must be in both.
+    """
+    return "given up" if gives_up(endings(first_line(new)), first_line(old)) else None
+
+
+def _sense_turned(one: _Title, other: _Title) -> Kind | None:
+    """Return by which rule the one says another thing than the other of the same."""
     return (
         (_changed_places(one, other) if one.denials and other.denials else None)
         or (_denies(one, other) if one.denials else None)
@@ -106,7 +123,7 @@ def are_variants(one: str, other: str) -> bool:
     """Say whether two texts say the same but for a word or two, or their order: perhaps another value of the
     same thing.
     """
-    ours, theirs = (_TITLES[_first_line(text)] for text in (one, other))
+    ours, theirs = (_TITLES[first_line(text)] for text in (one, other))
     added, gone = (ours.terms - theirs.terms).total(), (theirs.terms - ours.terms).total()
     is_other = added or [word.term for word in ours.words] != [word.term for word in theirs.words]
     return bool(is_other) and added == gone <= VARIED_MAX
@@ -114,11 +131,7 @@ def are_variants(one: str, other: str) -> bool:
 
 def read_whole(text: str) -> None:
     """Read a text, so that it is at hand when it is compared."""
-    _ = _TITLES[_first_line(text)], _senses(text)
-
-
-def _first_line(text: str) -> str:
-    return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
+    _ = _TITLES[first_line(text)], _senses(text)
 
 
 _PAIRS = frozenset(
@@ -139,13 +152,16 @@ _SOLE = frozenset(map(root, WORDS["sole"]))
 _PARTLY = frozenset(map(root, WORDS["partly"]))
 _MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
 _VERBS = frozenset(map(root, WORDS["states"] | WORDS["light"]))
+_ONLY = root("only")
 _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
 _REVERT = re.compile(
-    r"\W{0,8}(?:[\w()/., -]{1,40}!?:\s)?revert(?:s|ed|ing)?:?\s(?P<title>[^\n]+)", re.IGNORECASE
+    r"\W{0,8}(?:[\w()/., -]{1,40}!?:\s)?revert(?:s|ed|ing)?:?\s"
+    r"(?P<title>(?:\"(?P<quoted>[^\"\n]+)\"(?=[:.,;]|\s-))?[^\n]+)",
+    re.IGNORECASE,
 )
 _AREA = re.compile(r"[\w()/., -]{1,40}!?:\s")
 _PULL = re.compile(r"(?:\s\(#\d+\))+")
@@ -310,12 +326,13 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
 
     A number in the subject says which thing it is; a bound may hold beside another one.
     """
-    if new.denials or old.denials or len(new.words) != len(old.words) or old.first in WORDS["any_one"]:
+    ours, theirs = ([word.term for word in one.words if word.term != _ONLY] for one in (new, old))
+    if new.denials or old.denials or len(ours) != len(theirs) or old.first in WORDS["any_one"]:
         return None
     if _is_conditional(new) or _is_conditional(old):
         return None
     added, gone = (
-        list((one - other).elements()) for one, other in ((new.terms, old.terms), (old.terms, new.terms))
+        list((Counter(one) - Counter(other)).elements()) for one, other in ((ours, theirs), (theirs, ours))
     )
     shared = (new.terms & old.terms).keys() - _UNITS
     bounds = WORDS["bounds"]

@@ -15,6 +15,9 @@ from omegad.text.stems import LETTERS_MAX, STEMS_MAX, stem
 COMPARED_CHARACTERS = 16_384
 """A longer text repeats or restates another only to the letter."""
 
+TITLE_CHARACTERS = 400
+"""How much of its first line is judged of a text."""
+
 ENDING_MAX = 2
 """How many letters of a word its inflection may take for the stem to stand for it: `author` is not
 `authorized`.
@@ -57,6 +60,11 @@ def words(text: str) -> list[str]:
     contracted.
     """
     return _WORD.findall(_uncontracted(text).casefold())
+
+
+def first_line(text: str) -> str:
+    """Return what is judged of a text: its first line, its title."""
+    return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
