@@ -16,6 +16,7 @@ from omegad.index.filters import Filters, where_ever
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Best, Vocabulary, Words
+from omegad.search import form
 from omegad.storage.driver import Connection
 from omegad.text.periods import Period
 
@@ -150,11 +151,14 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     """
     count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
-    if sought.vector is not None and sought.index is not None:
-        cosine = dict(sought.index.nearest(connection, sought.vector, sought.scope.selection, count))
+    vector = sought.vector
+    if vector is not None and sought.index is not None:
+        if sought.is_multilingual:
+            vector = form.stated(vector, sought.index)
+        cosine = dict(sought.index.nearest(connection, vector, sought.scope.selection, count))
         if of_period:
             then = msgspec.structs.replace(sought.scope.selection, among=frozenset(of_period))
-            cosine = dict(sought.index.nearest(connection, sought.vector, then, count)) | cosine
+            cosine = dict(sought.index.nearest(connection, vector, then, count)) | cosine
     session, pairs = _neighbours(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
     rows = (
         sorted(best.rows)
@@ -165,10 +169,8 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     if sought.words and not best.is_complete:
         left = [row for row in rows if row not in bm25]
         bm25 = bm25 | sought.scope.fulltext.scores(sought.words.terms, left)
-    if sought.vector is not None and sought.index is not None:
-        cosine |= sought.index.cosines_of(
-            connection, sought.vector, [row for row in rows if row not in cosine]
-        )
+    if vector is not None and sought.index is not None:
+        cosine |= sought.index.cosines_of(connection, vector, [row for row in rows if row not in cosine])
     return put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
 
 

@@ -3,7 +3,8 @@ answer is, where the question is in another language than English, from the file
 
 Homes of 1 to a few hundred memories in several languages, each a sentence, a paragraph or several, are asked in the
 language of a memory, in others, and what none of them answers. It is fitted to some of the articles, and printed is
-how it does on the others, by language; `--write` puts the weights in force.
+how it does on the others, by language; `--write` puts the weights in force. `--form` makes from the same articles
+what a question's vector is moved by, which the others are fitted to.
 """
 
 import argparse
@@ -24,13 +25,17 @@ from scipy.special import expit
 from omegad.embedding.catalogue import E5_SMALL
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
+from omegad.search import form as forms
 from omegad.search import model as models
 from omegad.search.clauses import SENTENCE_END
 from omegad.search.features import FEATURES
+from omegad.search.form import Form
 from omegad.search.model import Array, Multilingual, Weight, fitted
-from tests.retrieval.corpora import Corpus, Library, Memory, Question, embedder
+from tests.retrieval.corpora import Corpus, Embed, Library, Memory, Question, embedder
 
 TARGET = Path(models.__file__).with_name("multilingual.json")
+FORM = Path(forms.__file__).with_name("form.json")
+PLACES = 5
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh")
 FITTED = 28  # articles of 48 that are fitted to
 SIZES = {1: 24, 3: 16, 5: 16, 10: 12, 20: 10, 40: 6, 400: 2}
@@ -235,6 +240,25 @@ def logistic(seen: Sequence[Found]) -> dict[str, float]:
     }
 
 
+def form(articles: Articles, embed: Embed) -> Form:
+    """Return how questions and the sentences that answer them differ, each language weighing the same."""
+    asked, said = list[Array](), list[Array]()
+    for parts in articles.values():
+        some = [part for article in parts[:FITTED] for part in article]
+        for means, texts in (
+            (asked, [part.asked[1][0] for part in some]),
+            (said, [part.sentence(1) for part in some]),
+        ):
+            means.append(np.mean([np.frombuffer(embed(text), "<f4") for text in texts], axis=0))
+    apart = np.mean(asked, axis=0) - np.mean(said, axis=0)
+    along = apart / np.linalg.norm(apart)
+    return Form(
+        provenance=f"python -m tests.retrieval.fit_languages --form; {FITTED} articles of XQuAD in {', '.join(articles)}",
+        statements=round(float(np.mean(said, axis=0) @ along), PLACES),
+        direction=tuple(along.round(PLACES).tolist()),
+    )
+
+
 def told(name: str, seen: Sequence[Found], sure: Sequence[float], floor: float) -> str:
     """Return how it does on some questions, in percent."""
     both = list(zip(seen, sure, strict=True))
@@ -274,6 +298,7 @@ def main() -> int:
     )
     parser.add_argument("--cache", type=Path, metavar="FILE", help="where vectors are kept for the next run")
     parser.add_argument("--write", action="store_true", help="put the weights in force")
+    parser.add_argument("--form", action="store_true", help="make what questions have in common, and no more")
     options = parser.parse_args()
     try:
         embed, save = embedder(find_paths().models, options.cache, E5_SMALL.name)
@@ -283,6 +308,9 @@ def main() -> int:
     library = Library((), embed, is_multilingual=True)
     every = {language: read(options.folder, language) for language in LANGUAGES}
     own = {language: parts for language, parts in every.items() if language not in options.aside}
+    if options.form:
+        FORM.write_bytes(msgspec.json.encode(form(own, embed)) + b"\n")
+        return 0
     known = [one for seed in SEEDS for one in found(own, range(FITTED), library, seed)]
     left = range(FITTED, len(every["en"]))
     others = [one for seed in ASIDE_SEEDS for one in found(every, left, library, seed)]
