@@ -93,6 +93,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.memory.strength": PURE | {"numpy"},
     "omegad.memory.embedding": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.search": PURE | {"msgspec", "numpy", "time"},  # an answer says how long it took
+    "omegad.search.form": PURE | {"importlib", "msgspec", "numpy"},  # reads its direction from a file
     "omegad.search.model": (
         PURE | {"importlib", "msgspec", "numpy"}
     ),  # reads its weights from a file beside it
