@@ -31,7 +31,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return vector
         along = np.array(self.direction)
         moved = asked + (self.statements - asked @ along) * along
-        return (moved / np.linalg.norm(moved)).astype("<f4").tobytes()
+        unit: npt.NDArray[np.float32] = (moved / np.linalg.norm(moved)).astype("<f4")
+        return unit.tobytes()
 
 
 @cache
