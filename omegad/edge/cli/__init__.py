@@ -15,11 +15,11 @@ from importlib import import_module
 
 from omegad.edge.cli import arguments
 from omegad.runtime.errors import BadConfiguration, Invalid, NoAnswer, NoDaemon, OmegadError, ShuttingDown
+from omegad.runtime.interrupting import INTERRUPTED, raised
 
 REFUSED = 1
 WRONG_USAGE = 2
 NO_DAEMON = 3
-INTERRUPTED = 130
 STATUSES = {(NoDaemon, NoAnswer, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
 """The statuses of errors that are no plain refusals."""
 
@@ -73,7 +73,8 @@ def _run(argv: Sequence[str] | None) -> int:
         raise arguments.WrongUsage("--home and --socket need a path")
     found = instance.find(parsed)
     try:
-        return int(verb(parsed, found) or 0)
+        with raised():
+            return int(verb(parsed, found) or 0)
     except arguments.WrongUsage as error:
         error.hint = error.hint or _explained(parsed)
         raise
