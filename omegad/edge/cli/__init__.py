@@ -5,6 +5,7 @@ Boundary: speaks to the daemon through its socket like anyone else; the daemon's
 valid, 3 no daemon or one that does not answer, 130 interrupted.
 """
 
+import errno
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ WRONG_USAGE = 2
 NO_DAEMON = 3
 STATUSES = {(NoDaemon, NoAnswer, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
 """The statuses of errors that are no plain refusals."""
+FULL = "the disk is full: free some space, or write to another"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _give_up_printing()
         said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        status = _explain(f"{said} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
+        hint = FULL if error.errno in {errno.ENOSPC, errno.EDQUOT} else OmegadError.hint
+        status = _explain(f"{said} ({OmegadError.tag})", hint, REFUSED)
     return status
 
 
