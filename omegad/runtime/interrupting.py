@@ -1,8 +1,8 @@
 """Ctrl-C in a process of one command. It raises `KeyboardInterrupt` in the command itself alone, which may
 have something to put in order; before and after it ends the process at once and says nothing.
 
-Raised in the middle of an import it would leave modules behind that are there in part, and msgspec crashes
-where it is raised while it reads a type.
+Raised in the middle of an import it would leave modules behind that are there in part, and msgspec can crash
+where it is raised while a type is made (`msgspec.defstruct`).
 """
 
 import os

@@ -29,7 +29,6 @@ sys.exit(main())
     [
         ("omegad.edge.cli", 130),
         ("omegad.edge.cli.arguments", 130),
-        ("omegad.rpc.protocol", 130),
         ("the end", 3),
     ],
 )
