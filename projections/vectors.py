@@ -37,7 +37,7 @@ CANONICAL = ("SELECT id, memory_id, embedder_id, chunk, text_hash FROM memory_ve
 ERASED_BY = (MemoryErased,)
 # Of version 2, which has an index of sqlite-vec besides.
 READABLE = frozenset({"d66a7689bd618c72"})
-APPROXIMATE = ("SELECT id, vector FROM memory_vectors ORDER BY id",)
+APPROXIMATE = ("SELECT id, vector, id / 1024 FROM memory_vectors ORDER BY id",)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:

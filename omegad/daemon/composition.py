@@ -322,6 +322,8 @@ def serve(paths: Paths, settings: Config) -> None:
     passed = activation.passed()
     endpoint.private_directory(paths.home, "OMEGAD_HOME")
     with endpoint.lock(paths.lock):
+        if left := seal.broken_off(paths):
+            _log.warning("seal.broken_off", unused_key=left.place)
         seal.enter(paths)
         run(partial(_serve, paths, settings, Clock(), passed))
     ending.leave()

@@ -107,14 +107,15 @@ class Projection(Protocol):
 
     A module may also have `INDEXES`, the SQL of indexes that `project` does without, which a rebuild makes
     when it has shown everything; `INTEGRITY`, SELECTs that fail, or return rows, where an index of its own is
-    damaged; `APPROXIMATE`, SELECTs of a key and a float32 vector in the order of the keys, whose vectors are
-    equal when they differ by at most 1e-4; `ERASED_BY`, those of `EVENTS` that take out of its rows whatever
-    is erased with them, as of earlier moments, too; `WIPES`, statements after which no index of its own keeps
-    what was deleted; `SQL_VIEWS`, the SQL that drops and makes what reads its tables and others' for people's
-    own SQL, run whenever the file is opened, and no part of the schema; `READABLE`, the digests of earlier
-    schemas whose tables serve until they are built again; `project_together`, which says of many events, in
-    their order, what `project` says of each, in fewer statements, none of which binds a vector; and, where it
-    is inline, `REPLACES`, the tables in which releases before `inline_projections` kept what it says.
+    damaged; `APPROXIMATE`, SELECTs of a key, a float32 vector and the position of the event that it is of, in
+    the order of the keys, whose vectors are equal when they differ by at most 1e-4; `ERASED_BY`, those of
+    `EVENTS` that take out of its rows whatever is erased with them, as of earlier moments, too; `WIPES`,
+    statements after which no index of its own keeps what was deleted; `SQL_VIEWS`, the SQL that drops and
+    makes what reads its tables and others' for people's own SQL, run whenever the file is opened, and no part
+    of the schema; `READABLE`, the digests of earlier schemas whose tables serve until they are built again;
+    `project_together`, which says of many events, in their order, what `project` says of each, in fewer
+    statements, none of which binds a vector; and, where it is inline, `REPLACES`, the tables in which
+    releases before `inline_projections` kept what it says.
     """
 
     @property

@@ -1,5 +1,6 @@
 """Files that get their names only when they are complete, and are on the disk then."""
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -8,10 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from omegad.runtime import alone
-from omegad.runtime.errors import Refused
+from omegad.runtime.errors import Refused, StorageFailed, StorageFull
 from omegad.storage import own_files
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @contextmanager
@@ -19,16 +21,37 @@ def unfinished(target: Path) -> Iterator[Path]:
     """Make an empty file beside *target*, for this user alone, and yield its path; what is left of it after
     the block is removed.
 
-    So is what was left by processes that were killed in the middle.
+    So is what was left by processes that were killed in the middle. Raises `StorageFailed` where nothing can
+    be written there, and `StorageFull` where the block finds the disk full.
     """
-    remove_left(target)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
+        remove_left(target)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        if error.errno in FULL:
+            raise _full(target) from error
+        raise StorageFailed(
+            f"{target} cannot be written: {error.strerror}", hint="name a file elsewhere, where you may write"
+        ) from error
+    try:
         yield part
+    except StorageFull as error:
+        raise _full(target) from error
+    except OSError as error:
+        if error.errno in FULL:
+            raise _full(target) from error
+        raise
     finally:
         for suffix in ("", *SIDE_FILES):
             part.with_name(part.name + suffix).unlink(missing_ok=True)
+
+
+def _full(target: Path) -> StorageFull:
+    return StorageFull(
+        f"{target} was not written: the disk that it is on is full",
+        hint="free some space there, or name another place",
+    )
 
 
 def remove_left(target: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.runtime import sealed_notes, secret_places
+from omegad.runtime import alone, sealed_notes, secret_places
 from omegad.runtime.config import Paths
-from omegad.runtime.errors import Invalid, Sealed, SealerMissing, Unavailable
+from omegad.runtime.errors import Invalid, Refused, Sealed, SealerMissing, Unavailable
 from omegad.storage.sealing import KEY_BYTES
 from omegad.storage.wiping import overwrite
 
@@ -54,14 +54,33 @@ def made(key: bytes, *, key_file: str = "", keyring: str = "") -> Seal:
 
 
 def kept(key: bytes, paths: Paths, *, key_file: str = "", keyring: str = "") -> Seal:
-    """Keep a key, read it back, and return what `seal.toml` says of it. Raises `Unavailable`."""
+    """Keep a key, read it back, and return what `seal.toml` says of it.
+
+    Raises `Refused` where a file is there already, and `Unavailable`.
+    """
     seal = made(key, key_file=key_file, keyring=keyring)
     if keyring:
         secret_places.keep_in_keyring(written(key), keyring)
     else:
-        secret_places.keep_in_file(written(key), secret_places.outside(key_file, paths.home, key_file))
+        path = secret_places.outside(key_file, paths.home, key_file)
+        _check_free(path)
+        secret_places.keep_in_file(written(key), path)
     key_of(seal, paths.home)
     return seal
+
+
+def _check_free(path: Path) -> None:
+    """Raise `Refused` where a file is there already, and say what it is."""
+    if not path.exists():
+        return
+    with suppress(Unavailable, Invalid):
+        read_key(alone.read(path, str(path)).decode(errors="replace").strip())
+        raise Refused(
+            f"{path} is there already, and holds a key of omegad's",
+            hint="name another file; or remove that one where it is of a sealing that was broken off, and no"
+            " home's seal.toml names it",
+        )
+    raise Refused(f"{path} is there already, and is no key", hint="name another file")
 
 
 def forget(seal: Seal) -> None:

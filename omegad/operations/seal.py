@@ -76,6 +76,18 @@ def is_said(paths: Paths) -> bool:
     return any(path.exists() for path in _saying(paths)) and not _is_plain(paths.log)
 
 
+def broken_off(paths: Paths) -> Seal | None:
+    """Return what tells of the key that a sealing has left which was killed, in a home that is plain and was
+    not put in order since; None where there is nothing.
+    """
+    begun = paths.home / BEGUN
+    if paths.seal.exists() or not (begun.exists() and _is_plain(paths.log)):
+        return None
+    with suppress(Sealed):
+        return _read(begun)
+    return None
+
+
 def unlock(paths: Paths) -> Seal | None:
     """Hold the key of a home that is sealed, in this process, and return what says so; None of a plain one.
 

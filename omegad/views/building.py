@@ -29,7 +29,7 @@ from omegad.views import generation
 from omegad.views.applying import Lookup, ViewFold, noun
 
 VECTOR_TOLERANCE = 1e-4
-_END = (None, None)
+_END = (None, None, None)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, tag="build"):
@@ -86,7 +86,11 @@ class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a view equals a replay of the log up to its position, and where not, what is wrong."""
+    """Whether a view equals a replay of the log up to its position, and where not, what is wrong.
+
+    `waiting` is how many of its vectors are not at hand and noted to be computed again, which is no
+    difference.
+    """
 
     rows: int
     position: Position
@@ -94,6 +98,7 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
     replay_digest: str
     equal: bool
     problem: str | None = None
+    waiting: int = 0
 
 
 class Builder(NamedTuple):
@@ -178,7 +183,8 @@ class Builder(NamedTuple):
                 generation.make_indexes(fresh, chosen)
                 marks, digests = _state(live, chosen)
                 _, replayed = _state(fresh, chosen)
-                problems = {one.NAME: marks[one.NAME].error or _problem(live, fresh, one) for one in chosen}
+                compared = {one.NAME: _compared(live, fresh, one) for one in chosen}
+                problems = {name: marks[name].error or found.problem for name, found in compared.items()}
         return {
             name: ViewReport(
                 rows=digests[name].rows,
@@ -187,6 +193,7 @@ class Builder(NamedTuple):
                 replay_digest=replayed[name].digest,
                 equal=digests[name] == replayed[name] and problem is None,
                 problem=problem,
+                waiting=compared[name].waiting,
             )
             for name, problem in problems.items()
         }
@@ -271,32 +278,50 @@ def _state(
     return generation.load_checkpoints(connection), {one.NAME: digest(connection, one) for one in projections}
 
 
-def _problem(live: Connection, fresh: Connection, projection: Projection) -> str | None:
+class _Compared(NamedTuple):
+    """What is wrong with a view beside its rows, None where nothing is, and how many vectors wait."""
+
+    problem: str | None
+    waiting: int = 0
+
+
+def _compared(live: Connection, fresh: Connection, projection: Projection) -> _Compared:
     if damaged := integrity_problem(live, [projection]):
-        return damaged
+        return _Compared(damaged)
+    noted = {
+        row[0] for row in live.execute("SELECT position FROM deferred WHERE name = ?", (projection.NAME,))
+    }
+    waiting = 0
     for select in getattr(projection, "APPROXIMATE", ()):
-        missing, apart = _apart(live, fresh, select)
+        missing, waits, apart = _apart(live, fresh, select, noted)
+        waiting += waits
         if missing:
-            return f"{projection.NAME}: {missing} vectors are missing"
+            return _Compared(f"{projection.NAME}: {missing} vectors are missing", waiting)
         if apart:
-            return f"{projection.NAME}: {apart} vectors differ by more than {VECTOR_TOLERANCE}"
-    return None
+            return _Compared(
+                f"{projection.NAME}: {apart} vectors differ by more than {VECTOR_TOLERANCE}", waiting
+            )
+    return _Compared(None, waiting)
 
 
-def _apart(connection: Connection, other: Connection, select: str) -> tuple[int, int]:
-    """Return how many keys that *select* finds here have no vector, and how many have one that differs from
-    that in *other*.
+def _apart(
+    connection: Connection, other: Connection, select: str, noted: Collection[Position]
+) -> tuple[int, int, int]:
+    """Return how many keys that *select* finds here have no vector, how many have none yet, since their event
+    is *noted* as deferred, and how many have one that differs from that in *other*.
 
     Both are read in step, one row of each at a time.
     """
     theirs = other.execute(select)
-    key, vector = theirs.fetchone() or _END
-    missing = apart = 0
-    for ours, ours_vector in connection.execute(select):
+    key, vector, _ = theirs.fetchone() or _END
+    missing = waiting = apart = 0
+    for ours, ours_vector, position in connection.execute(select):
         while key is not None and key < ours:
-            key, vector = theirs.fetchone() or _END
-        missing += ours_vector is None
-        if key == ours and vector is not None and ours_vector not in (None, vector):
+            key, vector, _ = theirs.fetchone() or _END
+        if ours_vector is None:
+            waiting += position in noted
+            missing += position not in noted
+        elif key == ours and vector not in (None, ours_vector):
             one, another = np.frombuffer(ours_vector, "<f4"), np.frombuffer(vector, "<f4")
             apart += not np.allclose(one, another, rtol=0, atol=VECTOR_TOLERANCE)
-    return missing, apart
+    return missing, waiting, apart

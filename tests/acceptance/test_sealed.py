@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,6 +36,14 @@ class Ring(keyring.backend.KeyringBackend):
         PATH.write_text(json.dumps({{service + username: password}}))
     def delete_password(self, service, username):
         PATH.unlink()
+"""
+BREAK_OFF = """
+import os, sys
+from omegad.operations import seal
+number = int(sys.argv.pop())
+seal._check_same = lambda *_: os.kill(os.getpid(), number)
+from omegad.__main__ import main
+sys.exit(main())
 """
 WORDS = [b"halibut", b"turbot", b"sturgeon", b"lamprey", b"gudgeon", b"burbot", b"grayling"]
 
@@ -228,6 +237,48 @@ def test_what_comes_to_nothing_leaves_the_home_as_it_was_and_no_key(home: Home) 
     assert told(home.path) == {}
     home.start().check()
     until(lambda: "turbot" in str(home.events()))
+
+
+def broken_off(home: Home, number: signal.Signals) -> "subprocess.CompletedProcess[str]":
+    """Seal a home, and have a signal break that off when the log is sealed beside the plain one."""
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            BREAK_OFF,
+            "seal",
+            "--yes",
+            "--key-file",
+            f"{home.path}.key",
+            str(int(number)),
+        ],
+        env=home.environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_who_breaks_a_sealing_off_or_seals_again_is_told_what_there_is(home: Home) -> None:
+    home.start().call("memory.store", content="The halibut is deployed on Fridays.")
+    assert home.stop() == 0
+    key = Path(f"{home.path}.key")
+    ended = broken_off(home, signal.SIGINT)
+    assert ended.returncode == 130
+    assert "broken off: the home is plain;" in ended.stderr
+    assert not key.exists()
+
+    assert broken_off(home, signal.SIGKILL).returncode == -signal.SIGKILL
+    status, said = run(home, "seal", "--yes", "--key-file", str(key))
+    assert status == 1
+    assert f"nothing is sealed by its key, which is in {key}" in said
+    assert "holds a key of omegad's" in said
+    assert key.exists(), "which only a person knows to be of no use"
+    assert "`omegad seal` encrypts it" in run(home, "unseal", "--yes")[1]
+    seal(home, "--key-file", f"{key}.2")
+    assert "`omegad unseal` makes it plain" in run(home, "seal", "--yes")[1]
+    home.start().check()
 
 
 def test_without_its_key_a_sealed_home_is_refused_and_left_as_it_is(home: Home) -> None:

@@ -55,8 +55,14 @@ def test_a_key_is_kept_outside_the_home_and_never_over_another(tmp_path: Path) -
     told = home_key.kept(new_key(), paths, key_file=str(file))
     assert file.stat().st_mode & 0o777 == 0o600
     assert told.place == str(file)
-    with pytest.raises(Unavailable, match="File exists"):
+    with pytest.raises(Refused, match="holds a key of omegad's") as there:
         home_key.kept(new_key(), paths, key_file=str(file))
+    assert "of a sealing that was broken off" in there.value.hint
+    other = tmp_path / "other.txt"
+    other.write_text("no key\n")
+    with pytest.raises(Refused, match="is no key"):
+        home_key.kept(new_key(), paths, key_file=str(other))
+    assert other.read_text() == "no key\n"
     with pytest.raises(Unavailable, match="is in omegad's home"):
         home_key.kept(new_key(), paths, key_file=str(paths.home / "home.key"))
     file.chmod(0o640)

@@ -378,6 +378,11 @@ async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(
         assert await ids(views, "a") == [1, 2, 3]
 
 
+async def _verified(views: Views) -> tuple[bool, str | None, int]:
+    report = (await views.verify((), nothing))["vectors"]
+    return report.equal, report.problem, report.waiting
+
+
 async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, clock: FakeClock) -> None:
     known: dict[Embedding, bytes] = {}
     async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
@@ -393,6 +398,7 @@ async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, 
         await views.wait_for(4, views.names)
         assert told
         assert await views.read(_vectors) == [(2048, None, 0), (2049, None, 0), (4096, None, 0)]
+        assert await _verified(views) == (True, None, 3)
         assert await views.driver.fill_at([2, 4]) == 0
         wanted = [
             Embedding("paper-1", text_hash)
@@ -412,6 +418,14 @@ async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, 
         assert await views.driver.fill_at([2, 4]) == 0
         assert [row[2] for row in await views.read(_vectors)] == [1, 1, 1]
         assert all(report.equal for report in (await views.verify((), nothing)).values())
+
+        # What nobody notes as lacking is lost, whether or not it could be computed again.
+        lose = "UPDATE memory_vectors SET vector = NULL WHERE id < 4096"
+        await views.driver.generation.writer.run(lambda connection: connection.execute(lose).fetchall())
+        del known[two]
+        assert await _verified(views) == (False, "vectors: 2 vectors are missing", 0)
+        await views.rebuild(["vectors"], nothing)
+        assert await _verified(views) == (True, None, 1)
 
 
 def _vectors(connection: Any) -> list[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ Boundary: speaks to the daemon through its socket like anyone else; the daemon's
 valid, 3 no daemon or one that does not answer, 130 interrupted.
 """
 
+import errno
 import os
 import re
 import sys
@@ -15,13 +16,14 @@ from importlib import import_module
 
 from omegad.edge.cli import arguments
 from omegad.runtime.errors import BadConfiguration, Invalid, NoAnswer, NoDaemon, OmegadError, ShuttingDown
+from omegad.runtime.interrupting import INTERRUPTED, raised
 
 REFUSED = 1
 WRONG_USAGE = 2
 NO_DAEMON = 3
-INTERRUPTED = 130
 STATUSES = {(NoDaemon, NoAnswer, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
 """The statuses of errors that are no plain refusals."""
+FULL = "the disk is full: free some space, or write to another"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _give_up_printing()
         said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        status = _explain(f"{said} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
+        hint = FULL if error.errno in {errno.ENOSPC, errno.EDQUOT} else OmegadError.hint
+        status = _explain(f"{said} ({OmegadError.tag})", hint, REFUSED)
     return status
 
 
@@ -73,7 +76,8 @@ def _run(argv: Sequence[str] | None) -> int:
         raise arguments.WrongUsage("--home and --socket need a path")
     found = instance.find(parsed)
     try:
-        return int(verb(parsed, found) or 0)
+        with raised():
+            return int(verb(parsed, found) or 0)
     except arguments.WrongUsage as error:
         error.hint = error.hint or _explained(parsed)
         raise

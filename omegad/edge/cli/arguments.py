@@ -10,7 +10,7 @@ import re
 import shlex
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from shutil import get_terminal_size
 from textwrap import fill
@@ -101,8 +101,8 @@ class WrongUsage(Exception):
 class _Parser(ArgumentParser):
     """Says in a line what is wrong and what to type, where argparse prints all that a verb takes."""
 
-    verb: "_Parser | None" = None
-    """The parser of the verb that is asked for."""
+    verbs: Mapping[str, "_Parser"] = {}
+    """The parsers of the verbs that may be asked for, by their words."""
     given: tuple[str, ...] = ()
     """What that takes without a dash, in its order."""
 
@@ -173,7 +173,7 @@ def parse(words: Sequence[str]) -> Namespace:
     whole = parser(words)
     known, more = whole.parse_known_args(words)
     if more:
-        (whole.verb or whole).refuse(more, known)
+        whole.verbs.get(known.words, whole).refuse(more, known)
     return known
 
 
@@ -231,13 +231,14 @@ def parser(words: Sequence[str]) -> "_Parser":
             groups[words] = of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
         return groups[words]
 
-    known = verbs()
+    known, filled = verbs(), dict[str, _Parser]()
     for verb in [verb for verb in known if verb.words.split()[:1] == list(words[:1])] or known:
         group, _, name = verb.words.rpartition(" ")
         target = _add(group_of(group), name, verb)
         if name in words:
             _fill(target, verb)
-            whole.verb = target
+            filled[verb.words] = target
+    whole.verbs = filled
     return whole
 
 

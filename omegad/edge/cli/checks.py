@@ -18,7 +18,7 @@ from omegad.edge.cli import starting
 from omegad.edge.cli.connection import ANSWER_S, Answer, ask_long, ensure
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.log import log_problems
+from omegad.edge.cli.log import log_problems, vectors_waiting
 from omegad.edge.cli.printing import size
 from omegad.embedding import catalogue
 from omegad.operations import seal
@@ -296,7 +296,7 @@ def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     broken = {
         name: f"failed {view['error']}" for name, view in status["views"].items() if view["state"] == "failed"
     }
-    is_compared = is_full or status["log"]["head"] <= EVENTS_VERIFIED
+    is_compared, waiting = is_full or status["log"]["head"] <= EVENTS_VERIFIED, ""
     if is_compared:
         report = ask_long(instance, "views.verify", "verifying the views")
         unequal = {
@@ -304,7 +304,7 @@ def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
             for name, view in report["views"].items()
             if not view["equal"]
         }
-        broken = unequal | broken
+        broken, waiting = unequal | broken, vectors_waiting(report)
     for name, problem in broken.items():
         yield Finding("views", "FAIL", f"{name}: {problem}", f"run `omegad rebuild {name}`")
     if not broken:
@@ -314,7 +314,7 @@ def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
             if is_compared
             else f"at most {lag:,} events behind (--full compares them with the log)"
         )
-        yield Finding("views", "ok", f"{len(status['views'])} views, {how}")
+        yield Finding("views", "ok", f"{len(status['views'])} views, {how}{waiting and f'; {waiting}'}")
 
 
 def embedding(instance: Instance) -> Iterator[Finding]:

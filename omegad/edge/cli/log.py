@@ -107,9 +107,17 @@ def verify(arguments: Namespace, instance: Instance) -> int:
             for name, view in views["views"].items()
         ],
     )
+    if waiting := vectors_waiting(views):
+        print(waiting)
     if not views["ok"]:
         warn("a view does not equal the log; `omegad rebuild` builds it again")
     return 0 if is_ok else 1
+
+
+def vectors_waiting(report: Answer) -> str:
+    """Say how many vectors of a report of the views are to be computed again; nothing where all are there."""
+    count = sum(view.get("waiting", 0) for view in report["views"].values())
+    return f"{count:,} vectors wait for the model" if count else ""
 
 
 def log_problems(report: Answer) -> list[tuple[str, str]]:

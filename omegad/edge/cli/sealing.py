@@ -37,6 +37,8 @@ def seal(arguments: Namespace, instance: Instance) -> int:
     """
     if arguments.key_file and arguments.keyring:
         raise WrongUsage("pass --key-file or --keyring, not both")
+    if arguments.key_file == "":  # as of a variable that is not set
+        raise WrongUsage("--key-file needs a path")
     if not (arguments.recover or arguments.yes or is_terminal(sys.stdin)):
         warn(
             "nothing was sealed: it shows a key, and asks whether that is written down; run it at a terminal,"
@@ -47,8 +49,13 @@ def seal(arguments: Namespace, instance: Instance) -> int:
         sqlite.seal()
         if arguments.recover:
             return _recover(arguments, paths)
+        if left := home_seal.broken_off(paths):
+            warn(f"a sealing was broken off before; nothing is sealed by its key, which is in {left.place}")
         if (found := home_seal.enter(paths)) is not None:
-            raise Refused(f"the home is sealed already; its key is in {found.place}")
+            raise Refused(
+                f"the home is sealed already; its key is in {found.place}",
+                hint="`omegad unseal` makes it plain",
+            )
         home_seal.check_apart(paths)
         key = sealing.new_key()
         with _kept(key, arguments, paths) as told:
@@ -64,7 +71,7 @@ def seal(arguments: Namespace, instance: Instance) -> int:
             ):
                 return 1
             sealing.hold(key)
-            with counted("sealing") as progress:
+            with _told_where_interrupted(paths), counted("sealing") as progress:
                 home_seal.seal_home(paths, told, progress)
     tell(
         arguments,
@@ -81,12 +88,12 @@ def unseal(arguments: Namespace, instance: Instance) -> int:
     starting.require_home(instance.paths)
     with held(instance) as paths:
         if (told := home_seal.enter(paths)) is None:
-            raise Refused("the home is not sealed")
+            raise Refused("the home is not sealed", hint="`omegad seal` encrypts it")
         if not arguments.yes and not is_wanted(
             "Everybody who has the files can read them then. Go on?", "nothing was changed: run it with --yes"
         ):
             return 1
-        with counted("unsealing") as progress:
+        with _told_where_interrupted(paths), counted("unsealing") as progress:
             home_seal.unseal_home(paths, progress)
         sealed = list(map(str, home_seal.still_sealed(paths)))
     tell(
@@ -137,6 +144,18 @@ def _kept(key: bytes, arguments: Namespace, paths: Paths) -> Iterator[Seal]:
     finally:
         if home_seal.told(paths) != seal:
             home_key.forget(seal)
+
+
+@contextmanager
+def _told_where_interrupted(paths: Paths) -> Iterator[None]:
+    """Say what the home is where Ctrl-C breaks the block off."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        seal = home_seal.told(paths)
+        is_so = f"sealed, by the key in {seal.place}" if seal else "plain"
+        warn(f"broken off: the home is {is_so}; what is left to do, the next start does")
+        raise
 
 
 @contextmanager

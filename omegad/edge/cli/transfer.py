@@ -30,7 +30,7 @@ from omegad.edge.cli.printing import (
 from omegad.edge.transfer import lines, log_file
 from omegad.operations import files, seal
 from omegad.rpc import endpoint
-from omegad.runtime.errors import Invalid, NotFound, OmegadError
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, StorageFailed
 from omegad.storage import sealing
 from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
@@ -220,6 +220,21 @@ def save(arguments: Namespace, instance: Instance) -> int:
     return 0
 
 
+@contextmanager
+def _readable(views_file: Path) -> Iterator[None]:
+    """Say what to do where the storage fails in a folder that cannot be written."""
+    try:
+        yield
+    except StorageFailed as error:
+        if not os.access(views_file.parent, os.W_OK):
+            raise StorageFailed(
+                f"{views_file} cannot be read where SQLite may write nothing beside it",
+                hint=f"copy {views_file.name}, and {views_file.name}-wal where there is one, to a folder of"
+                " yours, and name the copy: `omegad salvage FILE`",
+            ) from error
+        raise
+
+
 def salvage(views_file: Path, out: TextIO) -> int:
     """Write each active memory of *views_file* to *out* as a line of JSON, oldest first; return how many.
 
@@ -227,7 +242,12 @@ def salvage(views_file: Path, out: TextIO) -> int:
     storage errors.
     """
     count = 0
-    with translated(), sealing.as_is(views_file), closing(open_reader(views_file)) as connection:
+    with (
+        _readable(views_file),
+        translated(),
+        sealing.as_is(views_file),
+        closing(open_reader(views_file)) as connection,
+    ):
         there = {row[1] for row in connection.execute("PRAGMA table_info(memories)")}
         if not there:
             raise Invalid(f"{views_file} has no memories", hint="name a file of views, as `views-1.db`")

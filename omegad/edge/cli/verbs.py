@@ -226,7 +226,12 @@ OWN = (
             "omegad salvage --restore salvaged.jsonl",
         ),
     ),
-    Verb("verify", "log.verify", about="Prove that the log is as it was written and that the views equal it"),
+    Verb(
+        "verify",
+        "log.verify",
+        about="Prove that the log is as it was written and that the views equal it",
+        examples=("omegad verify", "omegad verify --json | jq .ok"),
+    ),
     Verb(
         "model install",
         "model.install",

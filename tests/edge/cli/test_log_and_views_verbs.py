@@ -1,3 +1,4 @@
+import asyncio
 import json
 import signal
 import sqlite3
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from omegad.edge.cli import checks
+from omegad.edge.cli.instance import at
+from tests.builders import append, embedded, running_log
 from tests.edge.cli.conftest import PATIENCE_S, Command
 
 
@@ -97,6 +101,30 @@ def test_a_view_that_was_changed_fails_verification_until_it_is_rebuilt(omegad: 
     assert "`omegad rebuild` builds it again" in refused.stderr
     assert "NO" in refused.stdout
     omegad("rebuild", "memories")
+    omegad("verify")
+
+
+def test_vectors_that_wait_for_the_model_are_no_difference(omegad: Command) -> None:
+    """As after a restore, since the cache of vectors is in no backup."""
+    omegad("store", "what the log says is so")
+    omegad("stop")
+
+    async def embed() -> None:
+        async with running_log(omegad.paths.log) as log:
+            await append(log, embedded("mem-1", "one", "two"))
+
+    asyncio.run(embed())
+    told = omegad("verify").stdout
+    assert "2 vectors wait for the model" in told
+    assert "NO" not in told
+    (found,) = checks.views(at(omegad.environ, may_spawn=False), is_full=True)
+    assert (found.state, found.seen.endswith("2 vectors wait for the model")) == ("ok", True)
+    omegad("stop")
+    with sqlite3.connect(omegad.home / "views.db", isolation_level=None) as connection:
+        assert connection.execute("DELETE FROM deferred").rowcount == 1
+    connection.close()
+    assert "vectors: 2 vectors are missing" in omegad("verify", status=1).stdout
+    omegad("rebuild", "vectors")
     omegad("verify")
 
 

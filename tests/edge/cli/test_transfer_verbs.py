@@ -1,8 +1,10 @@
+import io
 import json
 import os
 import shutil
 import signal
 import sqlite3
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -14,9 +16,10 @@ import pytest
 
 from omegad.client import Client
 from omegad.edge.cli import importing, starting
-from omegad.edge.transfer import log_file, sources
+from omegad.edge.cli.transfer import salvage
+from omegad.edge.transfer import lines, log_file, sources
 from omegad.edge.transfer.found import Found, request
-from omegad.runtime.errors import LogBroken
+from omegad.runtime.errors import LogBroken, StorageFailed
 from tests.acceptance.conftest import until
 from tests.edge.cli.conftest import PATIENCE_S, Command
 
@@ -573,3 +576,39 @@ def test_a_type_that_the_configuration_declares_stays_as_it_is(omegad: Command, 
     first, known = _imported(omegad, tmp_path / "omega.db")
     assert "type behavioral_pattern → user_preference" not in first["changed"]
     assert known["mem-1550c5114eef"]["event_type"] == "behavioral_pattern"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has folders that root cannot write in")
+def test_a_copy_that_cannot_be_written_is_to_go_elsewhere(omegad: Command) -> None:
+    omegad("store", "what was decided")
+    for verb in ("backup", "export"):
+        refused = omegad(verb, "/sys/copy", status=1).stderr
+        assert refused.startswith("omegad: /sys/copy cannot be written: ")
+        assert "hint: name a file elsewhere" in refused
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_copy_for_which_there_is_no_room_says_so(
+    omegad: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_on_a_full_disk(*_: object) -> None:
+        Path("/dev/full").write_bytes(b"the first line")
+
+    omegad("store", "what was decided")
+    monkeypatch.setattr(lines, "export", write_on_a_full_disk)
+    refused = omegad("export", str(tmp_path / "copy.jsonl"), status=1).stderr
+    assert f"{tmp_path / 'copy.jsonl'} was not written: the disk that it is on is full" in refused
+    assert "hint: free some space there, or name another place" in refused
+    monkeypatch.setattr(log_file, "copy", write_on_a_full_disk)
+    assert "name another place" in omegad("backup", str(tmp_path / "copy.db"), status=1).stderr
+
+
+def test_views_in_a_folder_that_cannot_be_written_are_to_be_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = tmp_path / "views-1.db"
+    views.mkdir()  # which SQLite cannot open either
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StorageFailed) as refused:
+        salvage(views, io.StringIO())
+    assert refused.value.hint.startswith("copy views-1.db")

@@ -52,6 +52,11 @@ def test_every_verb_that_needs_to_be_told_something_has_an_example(
                 arguments.parse(shlex.split(words)[1:])
 
 
+def test_how_to_verify_is_shown_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--help"]) == 0
+    assert "omegad verify --json" in capsys.readouterr().out
+
+
 def test_the_verbs_and_examples_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
@@ -106,6 +111,8 @@ def test_wrong_usage_is_told_apart(wrong: tuple[str, ...], omegad: Command) -> N
         ("query x --mode psychic", "--mode is one of "),
         ("query x --limit", "--limit needs a value"),
         ("seal --key-file a --keyring", "`omegad seal --help` explains it"),
+        ("--no-spawn status --growth extra", "`omegad status` does not take 'extra' too"),
+        ("seal --yes --key-file=", "--key-file needs a path"),
         ("list --home=", "--home and --socket need a path"),
         ("zzzqqq", "there is no `omegad zzzqqq`\n"),
     ],
