@@ -217,14 +217,16 @@ def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set
     """Return the time that a question names in a language, and the words that say what it asks beside."""
     told = None if said.is_english else in_english(text, said.code)
     found = period(told.text if told else text, now_us)
+    if told and found and "today" in told.text.split() and _beside(told.text, found, said):
+        # "heute" beside what is asked for mostly means now.
+        rest = " ".join(word for word in told.text.split() if word != "today")
+        told, found = msgspec.structs.replace(told, text=rest), period(rest, now_us)
     if found is None:
         # Who says a month and asks for nothing beside asks for what is of it ("was war März?").
         alone = in_month(text, said.code)
         named, more = _time_in(said, alone, now_us) if alone else (None, set())
         return (None, set()) if more else (named, more)
     beside = _beside(told.text if told else text, found, said)
-    if told and beside and "today" in told.text.split():  # "heute" beside what is asked for mostly means now
-        return None, set()
     if told:
         found = msgspec.structs.replace(
             found,

@@ -29,6 +29,7 @@ what was done yesterday?; as of v2, which port?
 """
 TIMES = """
 2021-03-01 2021-03-31: Was ist im März 2021 passiert?; ¿Qué pasó en marzo de 2021?; मार्च 2021 में क्या हुआ?
+2021-03-01 2021-03-31: Heute die Frage: was war im März 2021 mit dem Router?; 今天我想问，2021年3月路由器怎么了?
 2021-03-01 2021-03-31: Que s'est-il passé en mars 2021 ?; O que aconteceu em março de 2021?; 2021年3月发生了什么
 2021-03-01 2021-03-31: Что случилось в марте 2021 года?; ماذا حدث في مارس 2021؟; 2021年3月に何がありましたか
 2021-03-01 2021-03-31: Mart 2021'de ne oldu?; Chuyện gì đã xảy ra vào tháng 3 năm 2021?; 2021년 3월에 무슨 일이 있었나요?
