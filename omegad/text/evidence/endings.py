@@ -214,12 +214,15 @@ def _displaced(words: list[_Said], verb: tuple[int, int]) -> tuple[list[_Said], 
 def gives_up(new: Iterable[Ending], old: str) -> bool:
     """Say whether what is given up is what an older text speaks of, and does not deny itself."""
     folded = old.translate(_STRAIGHT).lower()
+    likely = [ending for ending in new if all(name in folded for name in ending.names)]
+    if not likely:
+        return False
     denying = WORDS["denials"] | WORDS["ending"]
     denies = denying.intersection(re.findall(r"\w+", folded)) or _DENIED_ELSEWHERE.search(folded)
     if denies or old.rstrip().endswith(_ASKS) or _GIVEN_UP.search(folded):
         return False
     ended = frozenset(term for ending in endings(old) for term in ending.words)
-    return any(_is_of(ending, old, ended) for ending in new)
+    return any(_is_of(ending, old, ended) for ending in likely)
 
 
 def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:

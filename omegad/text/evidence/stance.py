@@ -90,11 +90,11 @@ def stance(new: str, old: str) -> Stance:
 def contradiction(new: str, old: str) -> Kind | None:
     """Return by which rule an older text does not hold where a newer one does, None for none."""
     ours, theirs = first_line(new), first_line(old)
-    match = _REVERT.match(ours)
-    titles = {_bare(match["title"]), _bare(match["quoted"] or "")} if match else set[str]()
-    their_titles = {_bare(theirs), _bare(_AREA.sub("", theirs, count=1))}
-    if any(len(title) >= TITLE_MIN for title in titles & their_titles):
-        return "reverted"
+    if match := _REVERT.match(ours):
+        titles = {_bare(match["title"]), _bare(match["quoted"] or "")}
+        their_titles = {_bare(theirs), _bare(_AREA.sub("", theirs, count=1))}
+        if any(len(title) >= TITLE_MIN for title in titles & their_titles):
+            return "reverted"
     one, other = _TITLES[ours], _TITLES[theirs]
     shared = len(one.terms.keys() & other.terms.keys())
     kind = _sense_turned(one, other) if shared * 3 >= max(1, min(len(one.terms), len(other.terms))) else None
@@ -326,13 +326,14 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
 
     A number in the subject says which thing it is; a bound may hold beside another one.
     """
-    ours, theirs = ([word.term for word in one.words if word.term != _ONLY] for one in (new, old))
-    if new.denials or old.denials or len(ours) != len(theirs) or old.first in WORDS["any_one"]:
+    lengths = {len(one.words) - one.terms[_ONLY] for one in (new, old)}
+    if new.denials or old.denials or len(lengths) > 1 or old.first in WORDS["any_one"]:
         return None
     if _is_conditional(new) or _is_conditional(old):
         return None
     added, gone = (
-        list((Counter(one) - Counter(other)).elements()) for one, other in ((ours, theirs), (theirs, ours))
+        [term for term in (one - other).elements() if term != _ONLY]
+        for one, other in ((new.terms, old.terms), (old.terms, new.terms))
     )
     shared = (new.terms & old.terms).keys() - _UNITS
     bounds = WORDS["bounds"]
