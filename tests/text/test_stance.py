@@ -28,6 +28,7 @@ GIVEN_UP = [
     ("Unleash remplace LaunchDarkly.", "Les fonctionnalités sont activées par LaunchDarkly."),
     ("Wir sind von Jira auf Linear umgestiegen.", "Tickets werden in Jira verwaltet."),
     ("Unleash hat LaunchDarkly abgelöst.", "Feature-Flags kommen aus LaunchDarkly."),
+    ("Rollup reemplazó a Webpack para el frontend", "Usamos Webpack para el frontend"),
     ("Ya no usamos MongoDB, los pedidos están en PostgreSQL.", "Guardamos los pedidos en MongoDB."),
     ("Em vez de RabbitMQ usamos NATS nas filas.", "As filas usam RabbitMQ."),
     ("I log non finiscono più in Splunk ma in Loki.", "I log finiscono in Splunk."),
@@ -48,6 +49,12 @@ GIVEN_UP = [
     ("RabbitMQ에서 NATS로 전환했습니다.", "메시지 큐는 RabbitMQ입니다."),
 ]
 LOOKING_ALIKE = [
+    ("We dropped the unused index on the Postgres ledger database", "Postgres is the ledger database"),
+    ("We no longer send Sentry emails for frontend errors", "Sentry collects frontend errors"),
+    ("We no longer use Grafana annotations for the latency boards", "Grafana shows the latency boards"),
+    ("We dropped Celery's result backend for the nightly invoices", "Celery runs the nightly invoices"),
+    ("Vitest instead of Jest for tests", "Use Vitest rather than Jest"),
+    ("Nginx reemplazó a Apache como proxy inverso", "Usamos Nginx como proxy inverso"),
     ("We moved from RabbitMQ to NATS for the queues.", "We use NATS for the queues."),
     ("We moved the sessions from Redis to Postgres.", "We use Redis to cache pages."),
     ("search.py: Redis is gone.", "cart.py holds the cabins in Redis."),

@@ -171,6 +171,7 @@ def endings(line: str) -> tuple[Ending, ...]:
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:
     """Return what a clause gives up."""
     given_up, new = _replaced(folded, words)
+    given_up = [word for word in given_up if not _is_of_a_part(word, folded, words)]
     if not given_up or _TOO.search(folded):
         return None
     left = [word for word in words if word not in given_up and word not in new]
@@ -183,6 +184,13 @@ def _ending(folded: str, words: list[_Said], language: Language) -> Ending | Non
     )
 
 
+def _is_of_a_part(name: _Said, folded: str, words: list[_Said]) -> bool:
+    """Say whether a name only tells whose what behind it is: "Sentry emails", "Celery's backend"."""
+    behind = next((word for word in words if word.start >= name.end), None)
+    is_joined = behind is not None and folded[name.end : behind.start].strip(" `") in {"", "'s"}
+    return name.is_name and behind is not None and not behind.is_name and is_joined
+
+
 def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]]:
     """Return the words of a clause for what is given up in it, and those for what takes its place."""
     names = [word for word in words if word.is_name]
@@ -192,11 +200,14 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     new = _TO.among(folded, words)
     if found := _INSTEAD.among(folded, words):
         others = [word for word in words if word not in found]
-        return found, [word for word in others if word.is_name] or others
+        before = [word for word in others if word.start < found[0].start]
+        return found, [word for word in others if word.is_name] or before or others
     if _MOVED.search(folded) and (found := _FROM.among(folded, words)):
         return found, new
     verb = _DISPLACED.search(folded)
-    if verb and any(word.is_name for word in new):
+    # "Nginx reemplazó a Apache": what follows at once is what was replaced.
+    is_object = verb and new and folded[verb.end() : new[0].start].strip() == "a"
+    if verb and any(word.is_name for word in new) and not is_object:
         left = [word for word in words if word not in new]
         return [word for word in left if word.is_name] or left, new
     return _displaced(words, verb.span()) if verb else ([], [])
