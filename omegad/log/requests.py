@@ -4,9 +4,11 @@ It is remembered for 30 days, and for 100,000 events; what is older is forgotten
 """
 
 import re
+import shutil
 from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -21,6 +23,8 @@ from omegad.storage.transaction import run_script, writing
 
 KEPT_US = 30 * 86_400 * 1_000_000
 KEPT_EVENTS = 100_000
+LAYOUT_TIMES, ROOM_BYTES = 4, 64 * 1024 * 1024
+"""So many times what answers take, and so much beside, must be free for laying their table out anew."""
 FORGOTTEN_AT_ONCE = 1_000
 FORGET_EVERY = 5_000  # events: the table is read from its beginning each time
 
@@ -71,16 +75,29 @@ def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
 
 def lay_out_anew(connection: Connection, schema: str) -> None:
     """Bring a table as earlier versions made it, whose longer answers take a page each, into the form that
-    the *schema* of the log gives it; where there is no room for that, another start does.
+    the *schema* of the log gives it; where there is no room for that, and some to spare, a later start does.
     """
-    if not connection.execute(_WITHOUT_ROWID).fetchone():
+    if not (connection.execute(_WITHOUT_ROWID).fetchone() and _has_room(connection)):
         return
-    with suppress(Unavailable), translated(), writing(connection):
-        for change in _PUT_ASIDE:
-            connection.execute(change)
-        run_script(connection, schema)
-        connection.execute(_TAKE_BACK)
-        connection.execute("DROP TABLE requests_before")
+    try:
+        with translated(), writing(connection):
+            for change in _PUT_ASIDE:
+                connection.execute(change)
+            run_script(connection, schema)
+            connection.execute(_TAKE_BACK)
+            connection.execute("DROP TABLE requests_before")
+    except Unavailable:
+        with suppress(Unavailable), translated():  # what it has written takes room that a start needs
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _has_room(connection: Connection) -> bool:
+    """Say whether the disk has room for a table of requests beside the one that is there, and for its way
+    through the write-ahead log.
+    """
+    file = connection.execute("PRAGMA database_list").fetchone()[2]
+    found = connection.execute("SELECT total(length(answer)) + 1000 * count(*) FROM requests").fetchone()
+    return shutil.disk_usage(Path(file).parent).free > LAYOUT_TIMES * int(found[0]) + ROOM_BYTES
 
 
 def forget_unkeyed(connection: Connection) -> None:

@@ -337,6 +337,23 @@ async def test_answers_in_a_table_of_earlier_versions_are_given_again_out_of_one
             assert found == [("requests", 0), ("requests_of_imports", 0), ("requests_unkeyed", 0)]
 
 
+async def test_a_disk_that_is_nearly_full_is_not_filled_by_that(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        first = answer(await log.append(proposal(stored("a"), request=request("r"))))
+        await log.on_writer(_with_the_table_of_before)
+    monkeypatch.setattr(requests, "ROOM_BYTES", 1 << 60)
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert answer(await log.append(proposal(stored("b"), request=request("r")))) == first
+        found = await log.on_writer(
+            lambda connection: connection.execute(
+                "SELECT instr(sql, 'WITHOUT ROWID') > 0 FROM sqlite_schema WHERE name = 'requests'"
+            ).fetchone()
+        )
+        assert found == (1,)
+
+
 async def test_a_log_without_room_for_that_keeps_its_table_of_earlier_versions(
     tmp_path: Path, clock: FakeClock
 ) -> None:
