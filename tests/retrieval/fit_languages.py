@@ -3,8 +3,8 @@ answer is, where the question is in another language than English, from the file
 
 Homes of 1 to a few hundred memories in several languages, each a sentence, a paragraph or several, are asked in the
 language of a memory, in others, and what none of them answers. It is fitted to some of the articles, and printed is
-how it does on the others, by language; `--write` puts the weights in force. `--form` makes from the same articles
-what a question's vector is moved by, which the others are fitted to.
+how it does on the others, by language; `--write` puts the weights in force. `--form` makes from the same
+articles what a question's vector is moved by, which the others are fitted to.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""A question's vector is read as if the question were a statement, by the model for all languages alone; so what
-only asks is no answer to whatever is asked.
+"""A question's vector is read as if the question were a statement, by the model for all languages alone; so
+what only asks is no answer to whatever is asked.
 """
 
 import numpy as np

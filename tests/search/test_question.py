@@ -61,11 +61,13 @@ Was haben wir letzte Woche beschlossen?; Qu'avons-nous décidé la semaine derni
 ¿Qué decidimos la semana pasada?; Что мы решили вчера?; 先週何を決めましたか？; 지난주에 결정했나요?
 Was haben wir heute gemacht?; ¿Qué hicimos hoy?; Что мы сделали сегодня?; Bugün ne yaptık?; 今天我们做了什么？
 what did we talk about last week?
-what happened march; what about September; was war März; что было март; Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
+what happened march; what about September; was war März; что было март
+Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
 """  # noqa: RUF001
 MORE = """
 what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
-what happened in March 2021 with the router?; what did April do; c'est quoi Mars ?; was war März mit Ivo; what did Anna decide yesterday?
+what happened in March 2021 with the router?; what did April do; c'est quoi Mars ?
+was war März mit Ivo; what did Anna decide yesterday?
 what did we decide last week about the router?; which bugs did we fix last week?; 上周我们对路由器决定了什么?
 Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
 """

@@ -15,16 +15,16 @@ from omegad.text.evidence.word_lists import WORDS
 from omegad.text.languages import Language, language_of
 
 SENTENCES = 3
-"""Of how many of its first sentences a text is looked at."""
+"""So many sentences at the beginning of a text are read."""
 
 KEPT = 64
-"""Of how many lines it is at hand what they give up: a text is compared with several."""
+"""What so many texts give up is remembered, since each is compared with several."""
 
 WORD_MIN = 2
-"""What is shorter, in letters, says nothing."""
+"""Words of fewer letters are passed over."""
 
 SPARE = 6
-"""One in so many words of a text is given up, where none of them is a name."""
+"""Where no name is given up, the words that are must be one in so many of the older text's, at least."""
 
 _SENTENCE = re.compile(r"(?<=[.!?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f])")
 _ASKS = ("?", "\uff1f", "\u061f")

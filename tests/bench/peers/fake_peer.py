@@ -1,5 +1,5 @@
-"""A peer that keeps lines in a file where it is started: `python fake_peer.py [refuse|regret|mute|die]` speaks
-MCP as peers do.
+"""A peer that keeps lines in a file where it is started: `python fake_peer.py [refuse|regret|mute|die]`
+speaks MCP as peers do.
 """
 
 import json
