@@ -274,7 +274,7 @@ def looked_at(
 ) -> Observed:
     """Return what the likeliest of the candidates show."""
     now_us = sought.scope.selection.now_us
-    told, length = features.told(connection, found, question)
+    told, length = features.told(connection, found, question, sources.index)
     early = np.hstack([features.matching(found, question), told])
     names: tuple[str, ...] = EARLY
     assumed, (most, by_itself) = length, (SHORTLIST, BY_ITSELF)
