@@ -8,11 +8,11 @@ of a text is its first line, its title; support is looked for in all of its sent
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.evidence.endings import endings, gives_up
+from omegad.text.evidence.endings import endings, gives_up, is_unsure, speaks_of_ending
 from omegad.text.evidence.sense import Sense, Word, read, root
 from omegad.text.evidence.statements import first_line, pieces
 from omegad.text.evidence.word_lists import WORDS
@@ -65,7 +65,7 @@ UNCLEAR = Stance("unclear")
 class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
-    `first` is the word that it begins with.
+    `first` is the word that it begins with, `behind` those behind an "over", which may rank them lower.
     """
 
     words: tuple[Word, ...]
@@ -78,6 +78,7 @@ class _Title(NamedTuple):
     folded: frozenset[str]
     is_denial: bool
     first: str
+    behind: frozenset[str]
 
 
 def stance(new: str, old: str) -> Stance:
@@ -98,6 +99,8 @@ def contradiction(new: str, old: str) -> Kind | None:
     one, other = _TITLES[ours], _TITLES[theirs]
     shared = len(one.terms.keys() & other.terms.keys())
     kind = _sense_turned(one, other) if shared * 3 >= max(1, min(len(one.terms), len(other.terms))) else None
+    if kind in _OF_DENIALS and is_unsure(ours) != is_unsure(theirs):
+        kind = None
     return kind or given_up(new, old)
 
 
@@ -153,9 +156,12 @@ _PARTLY = frozenset(map(root, WORDS["partly"]))
 _MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
 _VERBS = frozenset(map(root, WORDS["states"] | WORDS["light"]))
 _ONLY = root("only")
+_DENYING = WORDS["denials"] | WORDS["denied_elsewhere"]
 _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
+_OF_DENIALS = ("denied", "named as not")
+_WE = {"we", "our", "us"}
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
 _REVERT = re.compile(
@@ -195,7 +201,12 @@ def _read_title(line: str) -> _Title:
         frozenset().union(*(sense.folded for sense in read_of)),
         any(sense.is_denial for sense in read_of),
         next((sense.words[0].term for sense in read_of if sense.words), ""),
+        frozenset([word.term for sense in read_of for word in dropwhile(_is_no_over, sense.words)]),
     )
+
+
+def _is_no_over(word: Word) -> bool:
+    return word.term != "over"
 
 
 _TITLES = Kept(_read_title, TITLES_BYTES, lambda line, title: bytes_of(line) + 3_400 + 150 * len(title.words))
@@ -224,6 +235,8 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
     hit = denied & other.asserted
     if (
         (not hit and not is_all)
+        or _is_of_another(one, other)
+        or (hit and hit <= other.behind)  # "fish over bash"
         or denied - other.terms.keys()
         or (one.first in _PARTLY and other.first in _PARTLY)
         or all(WORDS["when"] & folded for folded in (one.folded, other.folded, one.folded ^ other.folded))
@@ -246,6 +259,14 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
         return None
     is_other = any(not word.is_denied and word.term not in other.asserted for word in one.words)
     return "named as not" if is_other and _names_another(one) else "denied"
+
+
+def _is_of_another(one: _Title, other: _Title) -> bool:
+    """Say whether a sentence speaks of somebody else than "we": what a customer no longer uses, we may use."""
+    if _WE.isdisjoint(other.folded) or not _WE.isdisjoint(one.folded):
+        return False
+    before = takewhile(lambda word: word.is_subject and not word.is_denied, one.words)
+    return any(word.term not in other.terms for word in before)
 
 
 def _without_the_exempt(one: _Title, other: _Title) -> list[Word]:
@@ -369,14 +390,24 @@ def _is_conditional(title: _Title) -> bool:
 def is_restated(one: str, other: str) -> bool:
     """Say whether a sentence of one text holds the first one of the other, one way round or the other."""
     ours, theirs = _senses(one), _senses(other)
-    return any(_holds(said, first) for first in theirs[:1] for said in ours) or any(
-        _holds(said, first) for first in ours[:1] for said in theirs
+    return any(_repeats(said, first) for first in theirs[:1] for said in ours) or any(
+        _repeats(said, first) for first in ours[:1] for said in theirs
     )
 
 
-def _senses(text: str) -> list[Sense]:
-    found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
-    return list(islice((one for one in found if len(one.words) > 1), READ_SENTENCES))
+def _repeats(long: tuple[str, Sense], short: tuple[str, Sense]) -> bool:
+    """Say whether one sentence holds another, and nothing that turns it in any language."""
+    (said, sense), (first, other) = long, short
+    return (
+        _holds(sense, other)
+        and _DENYING.isdisjoint(sense.folded - other.folded)
+        and speaks_of_ending(said) == speaks_of_ending(first)
+    )
+
+
+def _senses(text: str) -> list[tuple[str, Sense]]:
+    found = ((one, _SENSES[one]) for one, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
+    return list(islice(((one, sense) for one, sense in found if len(sense.words) > 1), READ_SENTENCES))
 
 
 def _says(words: Sequence[Word], said: Iterable[Word]) -> bool:
