@@ -44,6 +44,7 @@ _CASELESS = frozenset(("ar", "hi", "ur", "bn", "zh", "ja", "ko", "th", "he"))
 """Languages whose names in their own letters look as all words do; and so they do where nouns are written
 as names are."""
 _OF_NOUNS = _CASELESS | {"de"}
+_WITH_NO = ("en", "es")
 _HEAD_FIRST = ("ar", "he")
 """Languages in which what belongs to a name stands before it."""
 
@@ -96,7 +97,7 @@ class _Mark:
     """What stands before or after a word and says what it is."""
 
     def __init__(self, kind: str) -> None:
-        before = _any(one for one in WORDS[kind] if one.endswith("~"))
+        before = _any(one for one in WORDS[kind] if one.endswith("~")) or "(?!)"
         after = _any(one for one in WORDS[kind] if one.startswith("~")) or "(?!)"
         self._before = re.compile(rf"(?:{before})\s*(?:(?:{_any(WORDS['articles'])})\s*)?`?$")
         self._after = re.compile(rf"`?\s*(?:{after})")
@@ -144,7 +145,8 @@ _IN_THE = re.compile(r"(?:(?<=mos)|(?<=[ae]m)|(?<=\u00e3o)|\b[A-Z]\w+) no\b")
 """Portuguese: behind a verb, where nothing is denied."""
 _HAS = re.compile(r"\b(?:hat|haben|heeft|hebben)\b")
 _FIRST = re.compile(rf"[\s`\"']*(?:(?:{_any(WORDS['articles'])})\s*)?`?")
-_FROM, _TO, _FAVOURED, _INSTEAD = map(_Mark, ("moved_from", "new_place", "favoured", "instead_of"))
+_FROM, _TO, _FAVOURED = map(_Mark, ("moved_from", "new_place", "favoured"))
+_INSTEAD, _OBJECT = map(_Mark, ("instead_of", "object"))
 _CLAUSE = re.compile(
     rf"[,;:](?=\s|$|[{_HAN}])|[()\uff0c\uff1b\uff1a\u3001\u060c\u061b\u2013\u2014]|\s-\s|"
     + _any(WORDS["rather"])
@@ -264,6 +266,8 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     if _MOVED.search(folded) and (found := _FROM.among(folded, words)):
         return found, new
     verb = _DISPLACED.search(folded)
+    if verb and (found := [word for word in _OBJECT.among(folded, words) if word.may_name]):
+        return found, [word for word in names if word not in found]
     # "Nginx reemplazó a Apache": what follows at once is what was replaced.
     is_object = verb and new and folded[verb.end() : new[0].start].strip() == "a"
     if verb and any(word.may_name for word in new) and not is_object:
@@ -297,8 +301,9 @@ def gives_up(new: Sequence[Ending], old: str) -> bool:
     likely = [ending for ending in new if all(name in folded for name in ending.names)]
     if not likely:
         return False
-    said = set(re.findall(r"\w+", _IN_THE.sub(" ", old).lower()))
-    denies = not _DENYING.isdisjoint(said) or _DENIED_ELSEWHERE.search(folded)
+    denying = _DENYING.intersection(re.findall(r"\w+", _IN_THE.sub(" ", old).lower()))
+    is_no = denying == {"no"} and language_of(old, is_met=True).code not in _WITH_NO  # but "in the"
+    denies = (denying and not is_no) or _DENIED_ELSEWHERE.search(folded)
     if denies or old.rstrip().endswith(_ASKS) or _GIVEN_UP.search(folded):
         return False
     ended = frozenset(term for ending in endings(old) for term in ending.words)

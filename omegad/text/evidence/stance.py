@@ -65,7 +65,8 @@ UNCLEAR = Stance("unclear")
 class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
-    `first` is the word that it begins with, `behind` those behind an "over", which may rank them lower.
+    `first` is the word that it begins with, `behind` those behind an "over", which may rank them lower,
+    `subject` the last word before a verb or a denial.
     """
 
     words: tuple[Word, ...]
@@ -79,6 +80,7 @@ class _Title(NamedTuple):
     is_denial: bool
     first: str
     behind: frozenset[str]
+    subject: str
 
 
 def stance(new: str, old: str) -> Stance:
@@ -161,7 +163,6 @@ _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
 _OF_DENIALS = ("denied", "named as not")
-_WE = {"we", "our", "us"}
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
 _REVERT = re.compile(
@@ -202,7 +203,12 @@ def _read_title(line: str) -> _Title:
         any(sense.is_denial for sense in read_of),
         next((sense.words[0].term for sense in read_of if sense.words), ""),
         frozenset([word.term for sense in read_of for word in dropwhile(_is_no_over, sense.words)]),
+        "".join([word.term for word in takewhile(_is_of_subject, said)][-1:]),
     )
+
+
+def _is_of_subject(word: Word) -> bool:
+    return word.is_subject and not word.is_light and not word.is_denied
 
 
 def _is_no_over(word: Word) -> bool:
@@ -262,11 +268,10 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
 
 
 def _is_of_another(one: _Title, other: _Title) -> bool:
-    """Say whether a sentence speaks of somebody else than "we": what a customer no longer uses, we may use."""
-    if _WE.isdisjoint(other.folded) or not _WE.isdisjoint(one.folded):
+    """Say whether a sentence speaks of somebody else: what a customer no longer uses, we may use."""
+    if "we" in one.folded:
         return False
-    before = takewhile(lambda word: word.is_subject and not word.is_denied, one.words)
-    return any(word.term not in other.terms for word in before)
+    return bool(one.subject) and one.subject not in other.terms
 
 
 def _without_the_exempt(one: _Title, other: _Title) -> list[Word]:
