@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
 from omegad.index import words
@@ -311,7 +312,13 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
     best = ranking.ranked(seen.rows, weighed, FEATURES)
     if seen.question.is_past or not best:
         return best
-    return ranking.renewed(best, _statements(connection, best[:COMPARED], seen), model.newness)
+    # What denies one of the first is compared with them, however far behind.
+    denies = following.denied(connection, [one.id for one in best])
+    is_first = np.arange(len(best)) < COMPARED
+    is_first |= denies[:, is_first].any(axis=1)
+    first, rest = ([*compress(best, kept.tolist())] for kept in (is_first, ~is_first))
+    statements = _statements(connection, first, seen, denies[np.ix_(is_first, is_first)])
+    return ranking.renewed([*first, *rest], statements, model.newness)
 
 
 def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
@@ -344,7 +351,9 @@ def _sought(
     )
 
 
-def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) -> Statements:
+def _statements(
+    connection: Connection, best: Sequence[Ranked], seen: Observed, denies: npt.NDArray[np.bool_]
+) -> Statements:
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
     index, vector = seen.sought.index, seen.sought.vector
@@ -366,9 +375,8 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    denies = following.denied(connection, rows)
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE) | denies
-    may_follow = apart & stated[:, None] & stated[None, :] & as_much
+    may_follow = (apart | denies) & stated[:, None] & stated[None, :] & as_much
     return Statements(
         said=said,
         cosine=alike,

@@ -63,8 +63,8 @@ class Ending(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """A word, where it stands, and what it is compared by: the last of its terms, where it is one word; whether
-    it is a name, or may be one, as all nouns of German.
+    """A word, where it stands, and what it is compared by: the last of its terms, where it is one word;
+    whether it is a name, or may be one, as all nouns of German.
     """
 
     start: int
@@ -84,7 +84,9 @@ def _any(phrases: Iterable[str]) -> str:
         kind = joined if _JOINED.search(phrase) else suffixes if phrase.startswith("~'") else apart
         kind.append(found.replace(r"\*", r"[\w'-]*"))
     of_words = [
-        rf"{start}(?:{'|'.join(kind)})(?:(?<=')|(?!\w))" for start, kind in ((r"\b", apart), ("", suffixes)) if kind
+        rf"{start}(?:{'|'.join(kind)})(?:(?<=')|(?!\w))"
+        for start, kind in ((r"\b", apart), ("", suffixes))
+        if kind
     ]
     return "|".join([*of_words, *joined])
 
@@ -126,7 +128,7 @@ _GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE = map(_cue, ("given_up", "moved", "d
 _UNSURE = _cue("undecided", "reported")
 _TOO, _DENIED_ELSEWHERE, _DENIED_BEHIND = map(_cue, ("too", "denied_elsewhere", "denied_behind"))
 _OURS, _BACK = map(_cue, ("ours", "back"))
-_OF_USER = re.compile(r"\buser(?:s|'s)? (?:said|says|told|asked|thinks|believes)(?: that)?\b")
+_OF_USER = re.compile(r"\b(?:the )?user (?:said|says)(?: that)? ", re.IGNORECASE)
 """Whose word counts, unlike what others are said to say."""
 _TURNS = _cue("given_up", "moved", "displaced", "instead_of")
 _NOT_YET = re.compile(
@@ -149,8 +151,9 @@ _FROM, _TO, _FAVOURED = map(_Mark, ("moved_from", "new_place", "favoured"))
 _INSTEAD, _OBJECT = map(_Mark, ("instead_of", "object"))
 _CLAUSE = re.compile(
     rf"[,;:](?=\s|$|[{_HAN}])|[()\uff0c\uff1b\uff1a\u3001\u060c\u061b\u2013\u2014]|\s-\s|"
-    + _any(WORDS["rather"])
+    + _any(WORDS["rather"] | WORDS["reasons"])
 )
+_REASON = _cue("reasons")
 _SAYS_NOTHING = _cue(
     "given_up", "moved", "displaced", "instead_of", "employing", "beside", "new_place", "moved_from"
 )
@@ -180,7 +183,7 @@ def speaks_of_ending(text: str) -> bool:
 
 def is_unsure(text: str) -> bool:
     """Say whether it is only planned, supposed or said by others what a text says, or not so."""
-    folded = _OF_USER.sub("user", text.translate(_STRAIGHT).lower())
+    folded = text.translate(_STRAIGHT).lower()
     return _UNSURE.search(folded) is not None or _SAID.search(folded) is not None
 
 
@@ -192,7 +195,7 @@ def endings(line: str) -> tuple[Ending, ...]:
     language = language_of(line, is_met=True)
     found, files = list[Ending](), frozenset[str]()
     for sentence in _sentences(line):
-        if sentence.rstrip().endswith(_ASKS) or is_unsure(sentence):
+        if sentence.rstrip().endswith(_ASKS) or is_unsure(_REASON.split(sentence)[0] or sentence):
             continue
         start = 0
         for clause in _CLAUSE.split(sentence):
@@ -276,19 +279,18 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     return _displaced(folded, words, verb.span()) if verb else ([], [])
 
 
-def _displaced(
-    folded: str, words: list[_Said], verb: tuple[int, int]
-) -> tuple[list[_Said], list[_Said]]:
+def _displaced(folded: str, words: list[_Said], verb: tuple[int, int]) -> tuple[list[_Said], list[_Said]]:
     """Return the words for what is replaced by what the subject of a verb says, and those for that."""
     before = [word for word in words if word.end <= verb[0]]
     behind = [word for word in words if word.start >= verb[0]]
     if objects := [word for word in behind if word.is_name] or [word for word in behind if word.may_name][:1]:
         return objects, before
-    # As where the verb stands last: "Rollup hat Webpack im Shop abgelöst", "Hier hat Rollup Webpack abgelöst".
+    # The verb stands last: "Rollup hat Webpack im Shop abgelöst", "Hier hat Rollup Webpack abgelöst".
     has = _HAS.search(folded, 0, verb[0])
     is_ahead = has is not None and any(word.end <= has.start() for word in before)
     after = [word for word in before if has and word.start >= has.end()]
-    objects = [word for word in (after if is_ahead else before[-1:]) if word.may_name][:1]
+    is_behind = bool(after[1:]) and not folded[after[0].end : after[1].start].strip() and after[1].may_name
+    objects = [word for word in (after[is_behind:] if is_ahead else before[-1:]) if word.may_name][:1]
     left = [word for word in before if word not in objects]
     return (objects, left) if left else ([], [])
 
@@ -331,7 +333,7 @@ def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:
 
 
 def _sentences(line: str) -> list[str]:
-    return _SENTENCE.split(line.translate(_STRAIGHT))[:SENTENCES]
+    return _SENTENCE.split(_OF_USER.sub("", line.translate(_STRAIGHT)))[:SENTENCES]
 
 
 def _words(text: str, language: Language, *, is_first: bool) -> list[_Said]:

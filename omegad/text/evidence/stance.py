@@ -269,9 +269,8 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
 
 def _is_of_another(one: _Title, other: _Title) -> bool:
     """Say whether a sentence speaks of somebody else: what a customer no longer uses, we may use."""
-    if "we" in one.folded:
-        return False
-    return bool(one.subject) and one.subject not in other.terms
+    is_told = not {"we", "from"}.isdisjoint(one.folded)  # "Jonas took over the duty from Maria"
+    return not is_told and bool(one.subject) and one.subject not in other.terms
 
 
 def _without_the_exempt(one: _Title, other: _Title) -> list[Word]:
