@@ -301,9 +301,14 @@ def test_a_preference_in_few_words_agrees_with_itself_and_not_with_its_opposite(
     [
         ("لم نعد نستخدم Trello للمهام.", "نستخدم Trello للمهام."),
         ("Desde marzo usamos Linear en vez de Jira.", "Usamos Jira."),
-        ("Wir nutzen Jira für Tickets nicht.", "Wir nutzen Jira für Tickets"),
+        ("Der Importer ist keineswegs schnell.", "Der Importer ist schnell."),
+        ("L'import est rapide, sauf en production.", "L'import est rapide."),
+        ("Quizás el importador es rápido.", "El importador es rápido."),
+        ("Импорт работает быстро только на тестах.", "Импорт работает быстро."),
+        ("O importador não é rápido.", "O importador é rápido."),
+        ("The importer used to be fast.", "The importer is fast."),
     ],
 )
-def test_nothing_speaks_for_what_it_turns_in_another_language(new: str, old: str) -> None:
+def test_nothing_speaks_for_what_it_turns_or_limits_in_any_language(new: str, old: str) -> None:
     assert stance(new, old).side != "for"
     assert stance(old, new).side != "for"

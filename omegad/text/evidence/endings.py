@@ -83,12 +83,20 @@ def _any(phrases: Iterable[str]) -> str:
         found = re.escape(phrase.strip("~")).replace("_", r"\s+").replace("…", ".{1,60}?")
         kind = joined if _JOINED.search(phrase) else suffixes if phrase.startswith("~'") else apart
         kind.append(found.replace(r"\*", r"[\w'-]*"))
-    of_words = [
-        rf"{start}(?:{'|'.join(kind)})(?:(?<=')|(?!\w))"
-        for start, kind in ((r"\b", apart), ("", suffixes))
-        if kind
-    ]
-    return "|".join([*of_words, *joined])
+    end = r"(?:(?<=')|(?!\w))"
+    of_words = [rf"{start}{_either(kind)}{end}" for start, kind in ((r"\b", apart), ("", suffixes)) if kind]
+    return "|".join([*of_words, *([_either(joined)] if joined else [])])
+
+
+def _either(patterns: Sequence[str]) -> str:
+    """Return the pattern of any of several: by what they begin with, so that few are tried at a place."""
+    groups = dict[str, list[str]]()
+    for one in patterns:
+        groups.setdefault(one[0] if one[0] not in "\\[.(" else "", []).append(one)
+    found = (
+        start + "(?:" + "|".join(one[len(start) :] for one in group) + ")" for start, group in groups.items()
+    )
+    return "(?:" + "|".join(found) + ")"
 
 
 def _cue(*kinds: str) -> re.Pattern[str]:

@@ -12,10 +12,11 @@ from itertools import dropwhile, islice, takewhile
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.evidence.endings import endings, gives_up, is_unsure, speaks_of_ending
+from omegad.text.evidence.endings import endings, gives_up, is_unsure
 from omegad.text.evidence.sense import Sense, Word, read, root
 from omegad.text.evidence.statements import first_line, pieces
 from omegad.text.evidence.word_lists import WORDS
+from omegad.text.languages import language_of
 
 Side = Literal["for", "against", "unclear"]
 Kind = Literal[
@@ -158,10 +159,10 @@ _PARTLY = frozenset(map(root, WORDS["partly"]))
 _MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
 _VERBS = frozenset(map(root, WORDS["states"] | WORDS["light"]))
 _ONLY = root("only")
-_DENYING = WORDS["denials"] | WORDS["denied_elsewhere"]
 _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
+_NO_MORE = {"used", "to"}
 _OF_DENIALS = ("denied", "named as not")
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
@@ -400,12 +401,12 @@ def is_restated(one: str, other: str) -> bool:
 
 
 def _repeats(long: tuple[str, Sense], short: tuple[str, Sense]) -> bool:
-    """Say whether one sentence holds another, and nothing that turns it in any language."""
-    (said, sense), (first, other) = long, short
-    return (
-        _holds(sense, other)
-        and _DENYING.isdisjoint(sense.folded - other.folded)
-        and speaks_of_ending(said) == speaks_of_ending(first)
+    """Say whether one sentence holds another; in another language than English, and nothing more, since none
+    of the words are known that doubt or limit something there.
+    """
+    (said, sense), (_, other) = long, short
+    return _holds(sense, other) and (
+        sense.folded <= other.folded or language_of(said, is_met=True).is_english
     )
 
 
@@ -449,7 +450,8 @@ def _holds(long: Sense, short: Sense) -> bool:
     """Say whether one sentence says all that another one says, in its order, and simply says it."""
     is_same_mood = not long.is_question and not short.is_question and long.denials == short.denials
     is_same_time = _PAST.isdisjoint(long.folded) == _PAST.isdisjoint(short.folded)
-    if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & WORDS["hedges"]:
+    turned = long.folded ^ short.folded
+    if not is_same_mood or not is_same_time or turned & WORDS["hedges"] or turned >= _NO_MORE:
         return False
     said = [word for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
     is_said = len(said) > 1 and _says(long.words, said)
