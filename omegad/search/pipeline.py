@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta
 
 from omegad.index import words
@@ -313,12 +312,12 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
     if seen.question.is_past or not best:
         return best
     # What denies one of the first is compared with them, however far behind.
-    denies = following.denied(connection, [one.id for one in best])
-    is_first = np.arange(len(best)) < COMPARED
-    is_first |= denies[:, is_first].any(axis=1)
-    first, rest = ([*compress(best, kept.tolist())] for kept in (is_first, ~is_first))
-    statements = _statements(connection, first, seen, denies[np.ix_(is_first, is_first)])
-    return ranking.renewed([*first, *rest], statements, model.newness)
+    first, rest = best[:COMPARED], best[COMPARED:]
+    denials = following.denied(connection, [one.id for one in first])
+    denying = {newer for newer, _ in denials}
+    first += [one for one in rest if one.id in denying]
+    rest = [one for one in rest if one.id not in denying]
+    return ranking.renewed([*first, *rest], _statements(connection, first, seen, denials), model.newness)
 
 
 def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
@@ -352,7 +351,7 @@ def _sought(
 
 
 def _statements(
-    connection: Connection, best: Sequence[Ranked], seen: Observed, denies: npt.NDArray[np.bool_]
+    connection: Connection, best: Sequence[Ranked], seen: Observed, denials: Sequence[tuple[int, int]]
 ) -> Statements:
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
@@ -375,6 +374,7 @@ def _statements(
     )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
+    denies = following.as_matrix(denials, rows)
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE) | denies
     may_follow = (apart | denies) & stated[:, None] & stated[None, :] & as_much
     return Statements(
