@@ -659,6 +659,7 @@ def _filled(home: Home, place: str) -> dict[str, object]:
     first, second = (
         home.call("task.create", title=f"Paint the {thing}")["task_id"] for thing in ("pier", "lighthouse")
     )
+    home.call("tool.record", session_id=RIGHT["session_id"], tool_name="Read")
     ids = {
         "memory_id": one,
         "target_id": other,
