@@ -169,13 +169,8 @@ def test_a_search_by_words_alone_is_told_in_the_answer_in_the_status_and_by_the_
     assert daemon.call("memory.store", content="the release train leaves at noon")["degraded"] == "embedding"
     assert daemon.call("memory.query", text="release train")["degraded"] == "keyword"
     assert any("no embedding model" in trouble for trouble in daemon.call("system.status")["degraded"])
-    told = subprocess.run(
-        [sys.executable, "-m", "omegad", "doctor", "--json"],
-        cwd=ROOT,
-        env=daemon.environ,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    told = daemon.verb("doctor", "--json")
+    assert told.returncode == 0, told
     states = {finding["part"]: finding["state"] for finding in json.loads(told.stdout)["findings"]}
     assert states["model"] == states["embedding"] == "warn"
 
