@@ -63,6 +63,15 @@ GIVEN_UP = [
     ("이제 Trello를 쓰지 않습니다.", "작업은 Trello로 관리합니다."),
     ("We gave up RabbitMQ because nobody could run it at night.", "Queues run on RabbitMQ."),
     ("User said we moved from Jira to Linear.", "We use Jira for tickets."),
+    (
+        "We no longer use Heroku review apps: each pull request gets a machine on Fly.io, seeded before merge",
+        "We deploy the storefront with Heroku review apps: each pull request gets its own app, seeded",
+    ),
+    (
+        "Dropped Redux Toolkit in favour of Zustand stores, one per step",
+        "The checkout lives in Redux Toolkit slices, so that a reload does not lose the cart",
+    ),
+    ("We no longer send Sentry emails.", "Sentry emails go to the on-call phone."),
 ]
 NOT_GIVEN_UP = [
     ("We never dropped Kafka.", "We use Kafka."),
@@ -85,6 +94,12 @@ NOT_GIVEN_UP = [
     ("Nächstes Jahr werden wir Mocha durch Vitest ersetzen.", "Wir testen mit Mocha."),
     ("Si dejamos de usar Heroku, habrá que pagar más.", "Desplegamos en Heroku."),
     ("In 2019 we dropped Splunk, since 2021 Splunk is back.", "Logs go to Splunk."),
+    ("Payments in Brazil go through PagSeguro instead of Adyen", "Payments go through Adyen"),
+    (
+        "Die Rechnungen der Tochterfirma liegen nicht mehr in SAP, sondern in DATEV",
+        "Die Rechnungen liegen in SAP",
+    ),
+    ("Uploads of customers are no longer stored in S3", "Uploads are stored in S3"),
     ("We moved from Splunk to Loki, then we moved back from Loki to Splunk.", "Logs go to Splunk."),
 ]
 LOOKING_ALIKE = [

@@ -7,7 +7,7 @@ In the languages of the lists, of which none has rules of its own.
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress, pairwise, product
 from typing import NamedTuple
 
 from omegad.text.calendars import time_words
@@ -50,11 +50,13 @@ _HEAD_FIRST = ("ar", "he")
 
 
 class Ending(NamedTuple):
-    """What one clause of a text gives up: words as they are compared, what else it speaks of, the names in
-    it but for what takes their place, the words for that, who or what is its subject, and the language.
+    """What one clause of a text gives up: words as they are compared, and each of them with the one behind
+    it, where only such a part is given up; what else it speaks of, the names in it but for what takes their
+    place, the words for that, all that says what its subject is, and the language.
     """
 
     words: frozenset[str]
+    parts: frozenset[tuple[str, str]]
     around: frozenset[str]
     names: frozenset[str]
     new: frozenset[str]
@@ -223,14 +225,17 @@ def endings(line: str) -> tuple[Ending, ...]:
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:
     """Return what a clause gives up."""
     given_up, new = _replaced(folded, words)
-    if language.code not in _HEAD_FIRST:
-        given_up = [word for word in given_up if not _is_of_a_part(word, folded, words)]
+    parts = {} if language.code in _HEAD_FIRST else _parts(given_up, folded, words)
+    whole = [word for word in given_up if word not in parts]
+    given_up = whole or given_up
     if not given_up or _TOO.search(folded) or _is_denied(folded):
         return None
     new = [word for word in new if word not in given_up]
-    left = [word for word in words if word not in given_up and word not in new]
+    apart = [*given_up, *new, *_parts(new, folded, words).values()]
+    left = [word for word in words if word not in apart]
     return Ending(
         frozenset(word.terms[-1] for word in given_up),
+        frozenset((name.terms[-1], part.terms[-1]) for name, part in parts.items() if not whole),
         frozenset(word.terms[-1] for word in left),
         frozenset(word.terms[-1] for word in (*given_up, *left) if word.is_name),
         frozenset(word.terms[-1] for word in new),
@@ -247,20 +252,29 @@ def _is_denied(folded: str) -> bool:
 
 
 def _subject(folded: str, left: Sequence[_Said]) -> frozenset[str]:
-    """Return what a clause begins with, where it speaks of somebody else: "The customer no longer uses"."""
-    first = _FIRST.match(folded)
-    start = first.end() if first else 0
+    """Return what a clause speaks of before it says what has ended, where that is not us: "The customer no
+    longer uses", "Uploads of customers are no longer".
+    """
     turn = _TURNS.search(folded)
-    if _OURS.search(folded) or (turn and turn.start() <= start):
+    if turn is None or _OURS.search(folded):
         return frozenset()
-    return frozenset(word.terms[-1] for word in left if word.start == start)
+    return frozenset(word.terms[-1] for word in left if word.end <= turn.start())
 
 
-def _is_of_a_part(name: _Said, folded: str, words: list[_Said]) -> bool:
-    """Say whether a name only tells whose what behind it is: "Sentry emails", "Celery's backend"."""
-    behind = next((word for word in words if word.start >= name.end), None)
-    is_joined = behind is not None and folded[name.end : behind.start].strip(" `") in {"", "'s"}
-    return name.is_name and behind is not None and not behind.is_name and is_joined
+def _parts(names: Sequence[_Said], folded: str, words: list[_Said]) -> dict[_Said, _Said]:
+    """Return those of some names that only tell whose what stands behind them is, and that: "Sentry emails",
+    "Celery's backend".
+    """
+    found = dict[_Said, _Said]()
+    for name in names:
+        behind = next((word for word in words if word.start >= name.end), None)
+        if name.is_name and behind is not None and not behind.is_name and _are_joined(name, behind, folded):
+            found[name] = behind
+    return found
+
+
+def _are_joined(one: _Said, other: _Said, text: str) -> bool:
+    return text[one.end : other.start].strip(" `") in {"", "'s"}
 
 
 def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]]:
@@ -273,7 +287,9 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     if found := _INSTEAD.among(folded, words):
         others = [word for word in words if word not in found]
         before = [word for word in others if word.start < found[0].start]
-        return found, [word for word in others if word.is_name] or before or others
+        return found, (
+            _last_named(folded, before) or [word for word in others if word.is_name] or before or others
+        )
     if _MOVED.search(folded) and (found := _FROM.among(folded, words)):
         return found, new
     verb = _DISPLACED.search(folded)
@@ -285,6 +301,18 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
         left = [word for word in words if word not in new]
         return [word for word in left if word.is_name] or left, new
     return _displaced(folded, words, verb.span()) if verb else ([], [])
+
+
+def _last_named(folded: str, words: Sequence[_Said]) -> list[_Said]:
+    """Return the last of some words that is a name, with the names that are listed with it."""
+    found = list[_Said]()
+    for word in reversed(words):
+        is_listed = not found or len(folded[word.end : found[0].start].split()) <= 1
+        if word.is_name and is_listed:
+            found.insert(0, word)
+        elif found:
+            break
+    return found
 
 
 def _displaced(folded: str, words: list[_Said], verb: tuple[int, int]) -> tuple[list[_Said], list[_Said]]:
@@ -311,9 +339,13 @@ def gives_up(new: Sequence[Ending], old: str) -> bool:
     likely = [ending for ending in new if all(name in folded for name in ending.names)]
     if not likely:
         return False
-    denying = _DENYING.intersection(re.findall(r"\w+", _IN_THE.sub(" ", old).lower()))
+    given_up = frozenset[str]().union(*(ending.words for ending in likely))
+    said = " ".join(
+        clause for clause in _CLAUSE.split(old) if any(word in clause.lower() for word in given_up)
+    )
+    denying = _DENYING.intersection(re.findall(r"\w+", _IN_THE.sub(" ", said).lower()))
     is_no = denying == {"no"} and language_of(old, is_met=True).code not in _WITH_NO  # but "in the"
-    denies = (denying and not is_no) or _DENIED_ELSEWHERE.search(folded)
+    denies = (denying and not is_no) or _DENIED_ELSEWHERE.search(said.lower())
     if denies or old.rstrip().endswith(_ASKS) or _GIVEN_UP.search(folded):
         return False
     ended = frozenset(term for ending in endings(old) for term in ending.words)
@@ -321,12 +353,18 @@ def gives_up(new: Sequence[Ending], old: str) -> bool:
 
 
 def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:
-    words = [word for part in _sentences(old) for word in _words(part, ending.language, is_first=True)]
+    words, joined = list[_Said](), set[tuple[str, str]]()
+    for part in _sentences(old):
+        found = _words(part, ending.language, is_first=True)
+        for one, other in pairwise(found):
+            if ending.parts and _are_joined(one, other, part):
+                joined.update(product(one.terms, other.terms))
+        words += found
     terms = frozenset(term for word in words for term in word.terms)
     hit, shared = (ending.words & terms) - ended, ending.around & terms
     if ending.new and ending.new <= terms:  # of two it says already which is meant
         return False
-    if ending.subject and ending.subject.isdisjoint(terms):
+    if not (ending.subject <= terms and ending.parts <= joined):
         return False
     if not hit or not ending.names <= terms or 2 * len(shared) < len(ending.around):
         return False
