@@ -126,9 +126,7 @@ def in_month(question: str, code: str) -> str | None:
 def languages_of(word: str) -> tuple[str, ...]:
     """Return the codes of the languages in which a word, in lower case, names a time."""
     return tuple(
-        code
-        for code, names in _all().items()
-        if any(word in said.split("|") for said in names.values())
+        code for code, names in _all().items() if any(word in said.split("|") for said in names.values())
     )
 
 
