@@ -1,5 +1,5 @@
-"""Notes in English that are asked in other languages: by themselves, and among sentences of articles in several
-languages and what people say in passing. Half of the questions have no answer.
+"""Notes in English that are asked in other languages: by themselves, and among sentences of articles in
+several languages and what people say in passing. Half of the questions have no answer.
 """
 
 import json

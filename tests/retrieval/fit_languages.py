@@ -1,11 +1,12 @@
 """`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit what ranks, and how sure an
-answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a folder
-and notes of our own.
+answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a
+folder and notes of our own.
 
-Homes of 1 to a few hundred memories in several languages, each a sentence, a paragraph or several, are asked in the
-language of a memory, in others, and what none of them answers; and so are short notes in English, by themselves and
-among such sentences. It is fitted to some of the articles, and printed is how it does on the others, by language; `--write` puts the weights in force. `--form` makes from the same
-articles what a question's vector is moved by, which the others are fitted to.
+Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several, are
+asked in the language of a memory, in others, and what none of them answers; and so are short notes in English, by
+themselves and among such sentences. It is fitted to some of the articles, and printed is how it does on the
+others, by language; `--write` puts the weights in force. `--form` makes from the same articles what a question's
+vector is moved by, which the others are fitted to.
 """
 
 import argparse
@@ -43,6 +44,8 @@ LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "
 FITTED = 28  # articles of 48 that are fitted to
 SIZES = {1: 12, 3: 8, 5: 8, 10: 6, 20: 5, 40: 2, 100: 1, 200: 1}
 """Of how many memories the homes are, and how many of them."""
+ALONE = (8, 20, 12)
+"""Of how many memories homes in one language are."""
 ASKED_MAX = 40  # memories of a home that are asked for
 ENGLISH, SAME_ARTICLE = (
     0.25,
@@ -53,6 +56,7 @@ TOGETHER = 3  # paragraphs of an article in one memory, of which the middle one 
 SIGNS = (
     "intercept",
     "ahead",
+    "cosine",
     "log_cosine",
     "language",
     "common",
@@ -64,7 +68,9 @@ SIGNS = (
 RANKED = ("meaning", "words", "rare_words", "coverage", "in_a_row")
 UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
 RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
-ANSWERED = 0.975  # share of what is answered whose confidence is above the floor; articles, notes and both weigh the same
+OF_NOTES = 0.4  # what each home of own notes weighs beside one of articles
+ANSWERED = 0.975
+"""Share of what is answered whose confidence is above the floor; articles, notes and both weigh the same."""
 SEED, ASIDE_SEED = 1, 2  # of the homes that are fitted to, and of the others
 IN_PERIOD = 1.5  # set, since no memory here is of a time that is asked for
 HOLDS_ALL = 3.0  # set, since no question here is a name or a word that is looked up
@@ -134,9 +140,12 @@ def read(folder: Path, language: str) -> list[list[Part]]:
 
 
 def home(name: str, articles: Articles, among: Sequence[int], size: int, chance: random.Random) -> Corpus:
-    """Return a home of so many memories of some articles, as far as there are so many, and what it is asked."""
+    """Return a home of so many memories of some articles, as far as there are so many, and what it is asked;
+    in the one language that there is, or in several.
+    """
     others = [language for language in articles if language != "en"]
-    spoken = chance.sample(others, chance.choice((1, 2, 3, 5)))
+    is_alone = len(articles) == 1
+    spoken = others if is_alone else chance.sample(others, chance.choice((1, 2, 3, 5)))
     matters = max(1, size // (2 if chance.random() < SAME_ARTICLE else 1))
     chosen = chance.sample(among, min(len(among) - 3, matters))
     memories, questions = list[Memory](), list[Question]()
@@ -145,7 +154,7 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
         article = chosen[int(key) % len(chosen)]
         if not left[article]:
             continue
-        language = "en" if chance.random() < ENGLISH else chance.choice(spoken)
+        language = "en" if chance.random() < ENGLISH and not is_alone else chance.choice(spoken)
         form = chance.choices(("sentence", "paragraph", "several"), (SENTENCE, PARAGRAPH, SEVERAL))[0]
         place, number = chance.choice(left[article])
         taken = {(place, number)}
@@ -163,8 +172,8 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
         memories.append(Memory(key=key, content=text))
         if len(questions) >= 2 * ASKED_MAX:
             continue
-        foreign = chance.choice([one for one in others if one != language])
-        for asked_in in (language, foreign) if language != "en" else (foreign,):
+        foreign = [] if is_alone else [chance.choice([one for one in others if one != language])]
+        for asked_in in foreign if language == "en" else (language, *foreign):
             how = "own" if asked_in == language else "long" if len(taken) > 3 else "other"
             questions.append(
                 Question(
@@ -182,11 +191,15 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
 
 
 def homes(articles: Articles, among: Sequence[int], seed: int) -> Iterator[Corpus]:
-    """Yield homes of all sizes."""
+    """Yield homes of all sizes in several languages, and such of some sizes in each alone."""
     chance = random.Random(seed)  # noqa: S311  a sample, not a secret
     for size, count in SIZES.items():
         for number in range(count):
             yield home(f"{seed} {size} {number}", articles, among, size, chance)
+    for number, language in enumerate(sorted({*articles} - {"en"})):
+        size = ALONE[number % len(ALONE)]
+        alone = home(f"{seed} {language}", {language: articles[language]}, among, size, chance)
+        yield msgspec.structs.replace(alone, domain=f"{ARTICLES} alone {size}")
 
 
 def found(corpora: Iterable[Corpus], library: Library) -> Iterator[Found]:
@@ -241,7 +254,7 @@ def ranking(seen: Sequence[Found]) -> dict[str, Weight]:
 
 def logistic(seen: Sequence[Found]) -> dict[str, float]:
     """Return what a unit of each sign adds to the log-odds beside what is set; each kind and size of a home
-    weighs the same, and what answers as much as what does not.
+    weighs the same, but for notes, which are few, and what answers as much as what does not.
     """
     beside = np.array(
         [HOLDS_ALL * one.signs["holds_all"] + IN_PERIOD * one.signs["in_period"] for one in seen]
@@ -249,7 +262,9 @@ def logistic(seen: Sequence[Found]) -> dict[str, float]:
     table = np.array([[one.signs[name] for name in SIGNS] for one in seen])
     answers = np.array([one.answers for one in seen], np.float64)
     counts = Counter((one.domain, one.answers) for one in seen)
-    weight = np.array([1 / counts[one.domain, one.answers] for one in seen])
+    weight = np.array(
+        [(1.0 if one.texts == ARTICLES else OF_NOTES) / counts[one.domain, one.answers] for one in seen]
+    )
     weight /= weight.sum()
 
     def loss(weights: Array) -> tuple[float, Array]:
