@@ -69,7 +69,7 @@ RANKED = ("meaning", "words", "rare_words", "coverage", "in_a_row")
 UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
 RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
 OF_NOTES = 0.4  # what each home of own notes weighs beside one of articles
-ANSWERED = 0.975
+ANSWERED = 0.98
 """Share of what is answered whose confidence is above the floor; articles, notes and both weigh the same."""
 SEED, ASIDE_SEED = 1, 2  # of the homes that are fitted to, and of the others
 IN_PERIOD = 1.5  # set, since no memory here is of a time that is asked for
