@@ -1,8 +1,8 @@
-"""What a filter asks of a memory, as arrays beside the index's bits: a condition on 100,000 memories is
-one pass over integers.
+"""What a filter, and the ranking of all candidates, asks of a memory, as arrays beside the index's bits: a
+condition on 100,000 memories is one pass over integers, and nothing is read for 200 candidates.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,10 +19,15 @@ ItemT = TypeVar("ItemT", bound=np.generic)
 NEVER = int(np.iinfo(np.int64).max)
 NAMED = ("project", "event_type", "entity_id", "session_id")
 
-# The columns that `Columns.write` takes, of `memories AS m`.
+# Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
+AUTHOR = "CASE WHEN m.session_id IS NOT NULL THEN m.author END"
+SAID = f"m.characters, m.is_question, {AUTHOR}"
+"""The columns of `memories AS m` that change with what a memory says, as `Columns.change` takes them."""
+
+# The columns that `Columns.extend` takes, of `memories AS m`.
 SOURCE = (
     "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id,"
-    " m.session_id"
+    f" m.session_id, {SAID}"
 )
 
 
@@ -53,6 +58,24 @@ def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Se
     since_us = None if filters.since is None else parse_time(filters.since, "since")
     until_us = None if filters.until is None else parse_time(filters.until, "until")
     return Selection(named=named, now_us=now_us, since_us=since_us, until_us=until_us, among=among)
+
+
+class Said(NamedTuple):
+    """What some memories are as texts, in arrays of one length: which of them are known here, how many
+    characters they have, and which are turns of a conversation, end in a question, and are by one of some
+    authors. What is not known has zeros.
+    """
+
+    is_known: npt.NDArray[np.bool_]
+    characters: npt.NDArray[np.int32]
+    is_turn: npt.NDArray[np.bool_]
+    is_question: npt.NDArray[np.bool_]
+    is_by_them: npt.NDArray[np.bool_]
+
+    @classmethod
+    def nothing(cls, count: int) -> "Said":
+        """Return as much of so many memories of which nothing is known."""
+        return cls(np.zeros(count, np.bool_), np.zeros(count, np.int32), *np.zeros((3, count), np.bool_))
 
 
 class Ascending(NamedTuple):
@@ -145,7 +168,11 @@ class Columns:
         self._expires = np.empty(0, np.int64)
         self._active = np.empty(0, np.bool_)
         self._named = {name: np.empty(0, np.int32) for name in NAMED}
+        self._characters = np.empty(0, np.int32)
+        self._is_question = np.empty(0, np.bool_)
+        self._author = np.empty(0, np.int32)
         self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
+        self._authors: dict[str | None, int] = {None: 0}
         self._ascending: Ascending | None = None
 
     @property
@@ -161,12 +188,14 @@ class Columns:
     @property
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
-        own = (self._memory, self._created, self._expires, self._active, *self._named.values())
+        times = (self._created, self._expires)
+        said = (self._characters, self._is_question, self._author)
+        own = (self._memory, *times, self._active, *self._named.values(), *said)
         return sum(array.nbytes for array in (*own, *(self._ascending or ())))
 
     def extend(self, rows: Sequence[Sequence[object]]) -> None:
         """Add rows of the columns of `SOURCE`."""
-        memory, created, expires, active, *named = zip(*rows, strict=True)
+        memory, created, expires, active, *named, characters, is_question, author = zip(*rows, strict=True)
         self._memory = extended(self._memory, self.count, memory)
         self._created = extended(self._created, self.count, created)
         self._expires = extended(
@@ -174,10 +203,10 @@ class Columns:
         )
         self._active = extended(self._active, self.count, active)
         for name, values in zip(NAMED, named, strict=True):
-            codes = self._codes[name]
-            for value in dict.fromkeys(values):
-                codes.setdefault(value, len(codes))
-            self._named[name] = extended(self._named[name], self.count, [codes[value] for value in values])
+            self._named[name] = extended(self._named[name], self.count, _coded(self._codes[name], values))
+        self._characters = extended(self._characters, self.count, characters)
+        self._is_question = extended(self._is_question, self.count, is_question)
+        self._author = extended(self._author, self.count, _coded(self._authors, author))
         self.count, self._ascending = self.count + len(rows), None
 
     def change(
@@ -188,11 +217,16 @@ class Columns:
         is_active: bool,
         created_us: int,
         expires_us: int | None,
+        said: tuple[int, int, str | None],
     ) -> None:
-        """Note whether, and from and until when, a memory row is active; of its vectors only the *current*
-        ones still stand for it.
+        """Note whether, and from and until when, a memory row is active, and what it is as a text; of its
+        vectors only the *current* ones still stand for it.
         """
         of_row = self.memory == row
+        characters, is_question, author = said
+        self._characters[: self.count][of_row] = characters
+        self._is_question[: self.count][of_row] = is_question
+        self._author[: self.count][of_row] = _coded(self._authors, [author])
         self._created[: self.count][of_row] = created_us
         self.active[of_row] = current[of_row] if is_active else False
         self._expires[: self.count][of_row] = NEVER if expires_us is None else expires_us
@@ -202,6 +236,19 @@ class Columns:
         stands; in order of both.
         """
         return self._sorted().of_rows(rows)
+
+    def said(self, rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
+        """Return what some memory rows are as texts; *names* are those of the authors that are told apart."""
+        found = Said.nothing(len(rows))
+        indices, which = self.of_rows(rows)
+        author = self._author[indices]
+        found.is_known[which] = True
+        found.characters[which] = self._characters[indices]
+        found.is_turn[which] = author != self._authors[None]
+        found.is_question[which] = self._is_question[indices]
+        if named := [self._authors[name] for name in names if name in self._authors]:
+            found.is_by_them[which] = np.isin(author, named)
+        return found
 
     def selected(self, wanted: Selection) -> "Selected":
         """Return which memories are selected, active and not expired."""
@@ -230,6 +277,13 @@ class Columns:
         if wanted.among is not None:
             mask &= np.isin(self.memory, list(wanted.among))
         return mask
+
+
+def _coded(codes: dict[str | None, int], values: Sequence[str | None]) -> list[int]:
+    """Return the numbers that stand for some values; new ones get the next."""
+    for value in dict.fromkeys(values):
+        codes.setdefault(value, len(codes))
+    return [codes[value] for value in values]
 
 
 def extended(

@@ -9,14 +9,14 @@ answers within a millisecond where the index in the file needs tens.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import SOURCE, Columns, Selected, Selection, extended
+from omegad.index.columns import SAID, SOURCE, Columns, Said, Selected, Selection, extended
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -48,9 +48,9 @@ SELECT '[' || coalesce(group_concat(said), '') || ']' FROM (
 _NEW = "v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL"
 _THESE = "v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL"
 _WHOLE, _SIGNS = "v.vector", "vec_quantize_binary(v.vector)"
-_CHANGED = """
-SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
-WHERE changed_position > ? AND changed_position != id ORDER BY 6
+_CHANGED = f"""
+SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {SAID}
+FROM memories AS m WHERE m.changed_position > ? AND m.changed_position != m.id ORDER BY 1
 """
 _CURRENT = (
     "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
@@ -157,20 +157,30 @@ class VectorIndex:
                 # What is behind the last is another model's, and is not gone through again.
                 self._last_vector = last if up_to is None else up_to
             if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
-                ids = msgspec.json.encode([row[1] for row in changed]).decode()
+                ids = msgspec.json.encode([row[2] for row in changed]).decode()
                 current = np.isin(
                     self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
                 )
-                for row, _, is_active, created_us, expires_us, _ in changed:
+                for _, row, _, is_active, created_us, expires_us, *said in changed:
                     self._columns.change(
-                        row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us
+                        row,
+                        current,
+                        is_active=bool(is_active),
+                        created_us=created_us,
+                        expires_us=expires_us,
+                        said=tuple(said),
                     )
-                self._last_change = changed[-1][5]
+                self._last_change = changed[-1][0]
 
     def selected(self, wanted: Selection) -> Selected:
         """Return which memory rows are selected; rows without vectors are not."""
         with self._lock:
             return self._columns.selected(wanted)
+
+    def said(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
+        """Return what some memory rows are as texts, as far as it holds vectors of them."""
+        with self._lock:
+            return self._columns.said(memory_rows, names)
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""

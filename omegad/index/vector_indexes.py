@@ -6,12 +6,12 @@ in other languages. Cosines of different models have different scales, and are b
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import Selected, Selection
+from omegad.index.columns import Said, Selected, Selection
 from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex, nearest_passages
 from omegad.storage.driver import Connection
@@ -91,6 +91,20 @@ class VectorIndexes:
         for index in filter(len, self._indexes.values()):
             memory_rows = index.without(memory_rows)
         return memory_rows
+
+    def said(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
+        """Return what some memory rows are as texts, as far as any holds vectors of them; *names* are those
+        of the authors that are told apart.
+        """
+        usual, *others = self._indexes.values()
+        found = usual.said(memory_rows, names)
+        for other in filter(len, others):
+            if found.is_known.all():
+                break
+            left = ~found.is_known
+            for array, values in zip(found, other.said(memory_rows[left], names), strict=True):
+                array[left] = values
+        return found
 
     def nearest(
         self, connection: Connection, vectors: Vectors, wanted: Selection, limit: int

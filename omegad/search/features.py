@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
+from omegad.index.columns import AUTHOR, SAID, Said
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.index.words import SMOOTHING
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
@@ -61,7 +63,7 @@ IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 COVERAGE = FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
-WORDS_BYTES, IN_A_ROW_BYTES = 9_500_000, 500_000  # of texts and their words, for the next question
+WORDS_BYTES, SAYS_BYTES, IN_A_ROW_BYTES = 8_500_000, 1_000_000, 500_000  # of texts, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 LENGTHS = (
@@ -74,15 +76,10 @@ NEAR = 0.4  # a cosine of what has to do with the question
 TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
-# Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
-_AUTHOR = "CASE WHEN m.session_id IS NOT NULL THEN m.author END"
-_TOLD = f"""
-SELECT m.id, m.characters, m.is_question, {_AUTHOR} FROM memories AS m
-WHERE m.id IN (SELECT value FROM json_each(?))
-"""
+_SAID = f"SELECT m.id, {SAID} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
 _ROWS = f"""
 SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us),
-  {_AUTHOR}, m.session_id,
+  {AUTHOR}, m.session_id,
   substr(m.content, 1, {READ_CHARACTERS}), {USES}
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
@@ -168,28 +165,37 @@ def matching(known: Candidates, question: Question) -> Array:
     return np.stack([*own, known.rare, near_words, *beyond], axis=1)
 
 
-def told(connection: Connection, known: Candidates, question: Question) -> tuple[Array, float]:
+def told(
+    connection: Connection, known: Candidates, question: Question, index: VectorIndexes | None
+) -> tuple[Array, float]:
     """Return the features `TOLD` of all candidates, shape (candidates, 5), and how long their texts are: from
     0 for short ones to 1 for long ones.
     """
-    count, of_full = len(known.ids), math.log1p(FULL)
-    characters, author, asks, is_spoken = np.zeros((4, count))
-    if found := connection.execute(_TOLD, (str(known.ids.tolist()),)).fetchall():
-        ids, length, is_question, names = zip(*found, strict=True)
-        places = known.ids.searchsorted(ids)
-        characters[places] = length
-        is_spoken[places] = spoken = np.array([name is not None for name in names])
-        asks[places] = spoken * is_question
-        asked = question.names
-        author[places] = [name in asked for name in names] if asked else 0.0
-    lengths, (low, high) = np.log1p(characters), np.log1p(LENGTHS)
-    mean = float(lengths.mean()) if count else 0.0
-    asks *= question.language.is_english and not question.asks_whatever
-    answers = _scaled(known.bm25)[known.before] * asks[known.before] * is_spoken * (known.before >= 0)
-    brief = is_spoken * np.maximum(0.0, 1 - lengths / of_full)
-    beyond = np.log(np.maximum(characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
-    features = np.column_stack([author, brief, beyond, asks, answers])
+    said = _said(connection, known, question, index)
+    lengths, (low, high) = np.log1p(said.characters), np.log1p(LENGTHS)
+    mean = float(lengths.mean()) if len(lengths) else 0.0
+    has_turns = question.language.is_english and not question.asks_whatever
+    asks = said.is_turn * said.is_question * float(has_turns)
+    answers = _scaled(known.bm25)[known.before] * asks[known.before] * said.is_turn * (known.before >= 0)
+    brief = said.is_turn * np.maximum(0.0, 1 - lengths / math.log1p(FULL))
+    beyond = np.log(np.maximum(said.characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
+    features = np.column_stack([said.is_by_them, brief, beyond, asks, answers])
     return features, min(1.0, max(0.0, (mean - low) / (high - low)))
+
+
+def _said(connection: Connection, known: Candidates, question: Question, index: VectorIndexes | None) -> Said:
+    """Return what the candidates are as texts, of which those without a vector are read."""
+    said = Said.nothing(len(known.ids)) if index is None else index.said(known.ids, question.names)
+    if said.is_known.all():
+        return said
+    left = str(known.ids[~said.is_known].tolist())
+    for row, characters, is_question, author in connection.execute(_SAID, (left,)):
+        place = known.ids.searchsorted(row)
+        for array, value in zip(
+            said, (True, characters, author is not None, is_question, author in question.names), strict=True
+        ):
+            array[place] = value
+    return said
 
 
 def shown(
@@ -213,12 +219,16 @@ def shown(
     of_then = np.array([0.0 if period is None else _in_period(period, said_us) for said_us in found.said_us])
     if question.asks_whatever and of_then.max() == 1:
         of_then[of_then == TOLD_LATER] = 0.0  # what was said then is asked for, and is there
-    speaks = np.array([author is not None for author in found.author]) * question.language.is_english
+    speaks = question.language.is_english
+    says = [
+        _SAYS[text] if speaks and author is not None else (False, False)
+        for author, text in zip(found.author, found.text, strict=True)
+    ]
     features = np.column_stack(
         [
             _held(question, rarity, found.text),
             of_then,
-            speaks[:, None] * [_WORDS[text].says for text in found.text],
+            np.array(says, np.float64),
             *_typed(found, types),
             strengths([row[-4:] for row in read], types, now_us),
             found.on_probation,
@@ -292,13 +302,10 @@ def _held(question: Question, rarity: Mapping[str, float], texts: Sequence[str])
 
 
 class _Words(NamedTuple):
-    """The telling words of a text in order, as hashes, and at which of them each of its passages begins;
-    whether it says "I" or "we", and whether it says a time.
-    """
+    """The telling words of a text in order, as hashes, and at which of them each of its passages begins."""
 
     ids: npt.NDArray[np.int64]
     begins_at: npt.NDArray[np.intp]
-    says: tuple[bool, bool]
 
 
 def _words(text: str) -> _Words:
@@ -307,12 +314,17 @@ def _words(text: str) -> _Words:
     for passage in passages(text):
         begins_at.append(len(said))
         said += stemmed(passage)
+    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
+
+
+def _says(text: str) -> tuple[bool, bool]:
+    """Return whether a turn of a conversation says "I" or "we", and whether it says a time."""
     spoken = text.partition(":")[2]  # a month may be the name of who speaks
-    says = (_FIRST_PERSON.search(spoken) is not None, _DATED.search(spoken) is not None)
-    return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at), says)
+    return _FIRST_PERSON.search(spoken) is not None, _DATED.search(spoken) is not None
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
+_SAYS = Kept(_says, SAYS_BYTES, lambda text, _: bytes_of(text) + ENTRY_BYTES)
 _IN_A_ROW = Kept(
     words_in_a_row, IN_A_ROW_BYTES, lambda text, row: bytes_of(text) + bytes_of(row) + ENTRY_BYTES
 )

@@ -149,6 +149,13 @@ def _is_dated(match: re.Match[str]) -> bool:
 
 
 @cache
+def time_words() -> frozenset[str]:
+    """Return the words that times are told by, in lower case, of all languages."""
+    names = [name for known in _all().values() for one in known.items() for name in one]
+    return frozenset(word.lower() for name in names for word in _WORD.findall(name) if len(word) > 1)
+
+
+@cache
 def _names(code: str) -> _Names:
     known = sorted(
         ((name, english) for english, said in _all().get(code, {}).items() for name in said.split("|")),

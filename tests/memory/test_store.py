@@ -27,8 +27,9 @@ from omegad.memory.events import (
 )
 from omegad.memory.relating import Neighbour
 from omegad.memory.state import MemoryState
-from omegad.memory.store import PreparedStore, StoreMemory, UpsertMemory
+from omegad.memory.store import PreparedStore, StoreMemory
 from omegad.memory.types import BUILT_IN, DAY_SECONDS, MemoryType
+from omegad.memory.upsert import UpsertMemory
 from omegad.requests.method import Outdated
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from tests.builders import START_US

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.index.terms import telling
+from omegad.index.vector_index import VectorIndex
+from omegad.index.vector_indexes import VectorIndexes
 from omegad.search import QueryMemory, features, pipeline
 from omegad.search.features import (
     FEATURES,
@@ -14,11 +16,12 @@ from omegad.search.features import (
     PRIOR,
     RATING_MAX,
     SHOWN,
+    TOLD,
     TOLD_LATER,
     MemoryFeatures,
 )
 from omegad.search.question import understood
-from tests.builders import START_US, edited, promoted, rated
+from tests.builders import EMBEDDER, START_US, edited, promoted, rated
 from tests.searching import LATER_US, Searched, day
 
 
@@ -114,6 +117,41 @@ def test_a_turn_shows_who_speaks_what_it_answers_and_whether_it_tells_of_itself_
     ]
     foreign = observed(views, "wo hat Bert das rote Fahrrad, the red bicycle, gefunden?", rows, names)
     assert foreign[:2] == [[0.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]]
+
+
+def test_what_candidates_are_as_texts_is_the_same_from_memory_as_from_the_file(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER), VectorIndex("other", is_multilingual=True))
+    rows = [
+        views.put("turn", "Anna: is the bicycle yours?", session_id="s"),
+        views.put("note", "Bert: where does the bicycle stand?"),
+        views.put("long", "a bicycle " * 200, "a bell", session_id="s"),
+        views.put("edited", "Anna: the bicycle is mine", session_id="s"),
+        views.store("unembedded", "Bert: whose is the bicycle?", session_id="s"),
+        views.store("foreign", "Bert: das Fahrrad steht im Hof", session_id="s"),
+    ]
+    views.embed("foreign", "Bert: das Fahrrad steht im Hof", embedder_id="other")
+    query = QueryMemory(text="what does Bert say of the bicycle?")
+    shown = [TOLD.index("author"), TOLD.index("asks")]
+
+    def told() -> list[list[float]]:
+        seen = pipeline.observed(views.connection, query, views.sources(query), LATER_US)
+        found = [
+            features.told(views.connection, seen.candidates, seen.question, index)
+            for index in (views.index, None)
+        ]
+        (of_index, length), (of_file, same_length) = found
+        assert of_index.tolist() == of_file.tolist()
+        assert length == same_length
+        known = views.index.said(seen.candidates.ids, ["bert"]).is_known
+        assert seen.candidates.ids[~known].tolist() == [rows[4]]
+        places = seen.candidates.ids.searchsorted(rows)
+        return [of_index[place, shown].tolist() for place in places]
+
+    assert told() == [[0, 1], [0, 0], [0, 0], [0, 0], [1, 1], [1, 0]]
+    views.show(edited("edited", "Bert: is the bicycle mine?"))
+    assert told()[3] == [1, 1]
+    views.embed("edited", "Bert: is the bicycle mine?")
+    assert told()[3] == [1, 1]
 
 
 def test_words_count_by_how_rare_they_are_a_name_by_its_parts_and_words_of_no_rarity_for_nothing(

@@ -272,6 +272,15 @@ def test_what_denies_another_stands_above_it_however_little_it_says_of_the_quest
     assert ids(views.find(NOW, now_us=YEAR_ON_US)) == ["newer", "older"]
 
 
+def test_what_denies_another_is_found_with_it_however_far_behind_it_was(views: Searched) -> None:
+    put_versions(views, OLDER, "the harbour gave up on it in spring")
+    for number in range(20):
+        views.put(f"m{number}", f"the api server listens to shop {number} on rack {number}", at=day(number))
+    assert "newer" not in views.found(NOW, now_us=YEAR_ON_US, limit=3)
+    views.show(contradicted("older", "newer"))
+    assert views.found(NOW, now_us=YEAR_ON_US, limit=3)[:2] == ["newer", "older"]
+
+
 def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:
     put_versions(
         views,
