@@ -123,6 +123,13 @@ def in_month(question: str, code: str) -> str | None:
     return None
 
 
+def languages_of(word: str) -> tuple[str, ...]:
+    """Return the codes of the languages in which a word, in lower case, names a time."""
+    return tuple(
+        code for code, names in _all().items() if any(word in said.split("|") for said in names.values())
+    )
+
+
 def _is_time(match: re.Match[str]) -> bool:
     """Say whether a month's name is one: a short one may be another word, as "mai" in Romanian is."""
     before = match.string[max(0, match.start() - BESIDE) : match.start()]

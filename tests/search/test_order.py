@@ -149,13 +149,15 @@ def test_the_score_of_the_first_is_the_confidence_however_little_the_weights_giv
 # --- how things are, and how they were ------------------------------------------------------------
 
 
-def test_what_is_of_the_day_that_is_asked_for_comes_before_what_was_told_the_day_after(
+def test_what_was_told_the_day_after_is_shown_only_where_nothing_is_of_the_day_that_is_asked_for(
     views: Searched,
 ) -> None:
     views.put("today", "what we did: some work on the cache", at=day(200), event_type="decision", priority=5)
+    questions = ("what did we do yesterday?", "was haben wir gestern gemacht?", "yesterday")
+    now_us = day(200) + DAY_US // 4
+    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["today"]] * 3
     views.put("yesterday", "the pipeline was split in two", at=day(199), event_type="memory", priority=1)
-    for question in ("what did we do yesterday?", "was haben wir gestern gemacht?"):
-        assert views.found(question, now_us=day(200) + DAY_US // 4, all=False) == ["yesterday", "today"]
+    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["yesterday"]] * 3
 
 
 OLDER, NEWER = "the api server listens on port 8080", "the api server listens on port 9090"
