@@ -78,8 +78,9 @@ class Driver:
         while True:
             if not self._lagging():
                 await self._log.wait_beyond(self._front())
-                with anyio.move_on_after(self._next_s - monotonic()):
-                    await self._is_awaited.wait()
+                if (wait_s := self._next_s - monotonic()) > 0:
+                    with anyio.move_on_after(wait_s):
+                        await self._is_awaited.wait()
                 self._next_s = monotonic() + STEP_S
             try:
                 await self.step()
