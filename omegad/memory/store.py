@@ -311,7 +311,10 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
         and memory.is_active(now_us)
         and memory.changed_at <= read_position
     )
-    arrivals = [one for one in prepared.arrived() if one.near.memory_id != prepared.memory_id]
+    if state.head == read_position:  # nothing can have come
+        arrivals = []
+    else:
+        arrivals = [one for one in prepared.arrived() if one.near.memory_id != prepared.memory_id]
     if prepared.is_last_try:
         return _with_arrivals(current, arrivals, prepared, memories, now_us)
     found = (memories.get(one.near.memory_id) for one in arrivals)

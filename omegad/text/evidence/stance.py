@@ -135,9 +135,9 @@ def are_variants(one: str, other: str) -> bool:
     return bool(is_other) and added == gone <= VARIED_MAX
 
 
-def read_whole(text: str) -> None:
-    """Read a text, so that it is at hand when it is compared."""
-    _ = _TITLES[first_line(text)], _senses(text)
+def read_title(text: str) -> None:
+    """Read the title of a text, so that it is at hand when it is compared."""
+    _ = _TITLES[first_line(text)]
 
 
 _PAIRS = frozenset(
