@@ -58,27 +58,34 @@ _ASKING = [
     en notes memories progress update updates summary recap anything everything
     de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet entschieden
     de beschlossen entscheidungen gelernt geändert erledigt besprochen
+    de habe hab hast arbeitete machte entschied lernte
     fr qu ce passé passe arrivé a t avons avez ai nous quoi fait faite été nouveau travaillé décidé décisions
     fr appris changé en
     es pasó pasado ocurrió sucedió hicimos hice hizo hemos hecho nuevo trabajamos estuvimos trabajando
     es decidimos decidido decidió decisiones aprendimos aprendido cambió cambiado
+    es trabajé estuve decidí aprendí cambié
     pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
     pt decidimos decidido
+    pt trabalhei decidi decidiu aprendi aprendemos mudou
     it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato deciso decisioni
     nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan besloten beslist hebben heb we
-    sv hänt hände gjorde gjort nytt arbetade beslutade bestämde
-    da skete sket gjorde gjort nyt arbejdede
-    no skjedde skjedd gjorde gjort nytt jobbet
+    sv hänt hände gjorde gjort nytt arbetade jobbade beslutade beslutat beslutades bestämde bestämt
+    da der skete sket gjorde gjort lavede lavet nyt arbejdede arbejdet besluttede besluttet
+    no skjedde skjedd gjorde gjort nytt jobbet arbeidet bestemte bestemt besluttet
     fi tapahtui tapahtunut teimme tehtiin uutta
     pl zdarzyło wydarzyło stało działo robiliśmy zrobiliśmy zrobiono pracowaliśmy nowego zdecydowaliśmy
-    cs stalo dělo dělali udělali pracovali nového
+    pl nad czym robiłem robiłam zrobiłem zrobiłam pracowałem pracowałam zdecydowałem zdecydowałam zdecydowano
+    cs stalo dělo dělali udělali pracovali nového jsem jsme čem dělal dělala udělal udělala pracoval pracovala
+    cs rozhodli rozhodl rozhodla rozhodlo rozhodnuto
     ro întâmplat petrecut făcut lucrat nou
     hu történt csináltunk tettünk dolgoztunk
     tr oldu neler yaptık yapıldı üzerinde üzerine çalıştık ayı ayında ayda te ta neye karar verdik
     tr verildi kararlar kararları aldık alındı
+    tr yaptım yaptın çalıştım verdim aldım
     id terjadi lakukan dilakukan kerjakan dikerjakan kami kita
     vi chuyện xảy ra vào làm ta
     ru случилось произошло было делали сделали сделано над чем работали нового решили решено
+    ru делал делала сделал сделала работал работала решил решила
     ar حدث حصل جرى تم فعلنا فعلناه عملنا قررنا قررناه
     ur ہوا ہم نے کیا گیا کام
     hi में क्या हुआ हुई हमने किया गया काम
@@ -86,9 +93,10 @@ _ASKING = [
     el τον την έγινε συνέβη κάναμε δουλέψαμε νέο
     he קרה היה עשינו נעשה עבדנו
     zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么 决定
-    ja 何 を は に か が 私たち あり あった 起き 起こり 行われ し やり 取り組み ました した 決め
+    ja 何 を は に か が の 私たち 私 僕 作業 あり あった 起き 起こり 行われ し やり 取り組み ました した 決め
     ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 했습니까 에 결정 무엇을 우리가 우리는 결정을
     ko 결정했나요 결정했어 결정했지 결정했습니까 결정됐나요
+    ko 내가 제가 나는 저는 뭐 한 일은
     th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
     """.strip().splitlines()  # noqa: RUF001
 ]

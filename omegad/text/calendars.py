@@ -174,7 +174,8 @@ def _pattern(word: str, *, is_inflected: bool) -> str:
     """Return what finds a word of a name, a number for `#`, and a year for `@`."""
     if is_inflected and _LETTERS.fullmatch(word) and len(word) >= INFLECTED_MIN:
         return f"{word[:-1]}{_LETTER}{{0,{ENDING_MAX}}}"
-    return re.escape(word).replace(r"\#", r"\d{1,3}").replace("@", r"(?:19|20)\d\d")
+    found = re.escape(word).replace(r"\#", r"\d{1,3}").replace("@", r"(?:19|20)\d\d")
+    return found.replace("\u2019", "['\u2019]")
 
 
 def _stems(code: str, said: str) -> list[str]:

@@ -37,6 +37,8 @@ ALSO = {  # what is said as often, and is not in CLDR
     "de": {"last week": "vergangene woche|vergangenen woche", "last month": "vergangenen monat"},
     "hi": {"last week": "पिछले हफ्ते|पिछले हफ़्ते", "last month": "पिछले महीने"},
     "ja": {month: f"{said}月" for month, said in zip(MONTHS, CHINESE, strict=True)},
+    "ko": {"last week": "지난 주", "last month": "지난 달"},
+    "sv": {"yesterday": "igår", "today": "idag"},
     "tr": {"last week": "geçtiğimiz hafta", "last month": "geçtiğimiz ay"},
     "ur": {"last week": "پچھلے ہفتے", "last month": "پچھلے مہینے|گزشتہ مہینے"},
     "zh": {"last week": "上星期|上个星期", "last month": "上月"}

@@ -64,6 +64,12 @@ what did we talk about last week?
 what happened march; what about September; was war März; что было март
 bugün neye karar verdik; 오늘 무엇을 결정했나요; Wat hebben we vandaag gedaan?; ماذا فعلنا اليوم؟; 3月は何があった
 mars ?; gestern ?; März?; Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
+Was habe ich gestern gemacht?; Woran hast du letzte Woche gearbeitet?; ¿En qué trabajé ayer?; Em que trabalhei ontem?
+Cosa è successo l'altro ieri?; Vad gjorde jag igår?; Vad har vi gjort idag?; Vad jobbade jag med i går?
+Hvad lavede jeg i går?; Hvad skete der i går?; Hvad besluttede vi i sidste måned?; Hvad har jeg lavet i dag?
+Hva gjorde jeg i går?; Hva bestemte vi forrige uke?; 어제 내가 뭐 했지?; 지난 주에 한 일은?; Dün ne yaptım?
+Co jsem dělal včera?; Co jsme udělali minulý měsíc?; Na čem jsem pracoval včera?; Co se včera rozhodlo?
+Что я делал вчера?; Над чем я работала вчера?; 昨日私は何をしましたか？; Co robiłem wczoraj?; Nad czym pracowałem wczoraj?
 """  # noqa: RUF001
 MORE = """
 what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
