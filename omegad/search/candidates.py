@@ -136,12 +136,19 @@ def by_words(connection: Connection, sought: SearchRequest) -> Named:
     return Named(of_period, best)
 
 
-def has_any_of(connection: Connection, filters: Filters, period: Period, now_us: int) -> bool:
-    """Say whether any memory that passes the filters is of a time, or was told right after it: also one that
-    was replaced since.
+def span(period: Period, *, is_whatever: bool) -> tuple[int, int]:
+    """Return from and until when what is of a time was said: until right after it, but where *whatever* is of
+    it is asked for.
+    """
+    return period.start_us, period.end_us + (0 if is_whatever else TOLD_WITHIN_US)
+
+
+def has_any_of(connection: Connection, filters: Filters, now_us: int, said: tuple[int, int]) -> bool:
+    """Say whether any memory that passes the filters was *said* from and until then: also one that was
+    replaced since.
     """
     condition, values = where_ever(filters, now_us)
-    asked = (period.start_us, period.end_us + TOLD_WITHIN_US, *values, 1)
+    asked = (*said, *values, 1)
     return connection.execute(OF_PERIOD.format(condition=condition), asked).fetchone() is not None
 
 

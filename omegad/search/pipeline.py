@@ -17,7 +17,7 @@ from omegad.index.words import Vocabulary
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, following, near_names, ranking, results
-from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, has_any_of, linked
+from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, has_any_of, linked, span
 from omegad.search.features import (
     COVERAGE,
     EARLY,
@@ -35,7 +35,6 @@ from omegad.search.ranking import Ranked, Statements
 from omegad.search.results import Result
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
-from omegad.text.periods import Period
 
 # Of the best matches, or as many as are asked for, that are looked at closely; all of them where the question
 # names a time
@@ -150,7 +149,7 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     the views. Raises `NotEmbedded`.
     """
     seen = observed(connection, query, sources, now_us)
-    is_any_of = partial(has_any_of, connection, query, now_us=now_us)
+    is_any_of = partial(has_any_of, connection, query, now_us)
     return answers_of(connection, query, seen, sources, now_us, is_any_of=is_any_of)
 
 
@@ -161,10 +160,10 @@ def answers_of(
     sources: Sources,
     now_us: int,
     *,
-    is_any_of: Callable[[Period], bool],
+    is_any_of: Callable[[tuple[int, int]], bool],
 ) -> Matches:
     """Return the best of what was looked at, unless it is too unlikely that any of it answers; *is_any_of*
-    says whether any of all that is asked is of a time.
+    says whether any of all that is asked was said from and until then.
     """
     nothing_of = _nothing_of(query, seen, now_us, is_any_of)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
@@ -221,15 +220,18 @@ def belonging(row: int, seen: Observed) -> set[int]:
 
 
 def _nothing_of(
-    query: QueryMemory, seen: Observed, now_us: int, is_any_of: Callable[[Period], bool]
+    query: QueryMemory, seen: Observed, now_us: int, is_any_of: Callable[[tuple[int, int]], bool]
 ) -> str | None:
     """Return the time that a question names, as its days, where nothing is of then; None where something is,
-    and for a time to come, of which nothing can be.
+    and for a time to come, of which nothing can be. What was told right after that is of then as well, but
+    where whatever is of then is asked for.
     """
     named = seen.question.period
     if named is None or named.start_us > now_us or query.mode in BY_WORDS:
         return None
-    return None if seen.then or is_any_of(named) else named.days
+    is_whatever = seen.question.asks_whatever
+    is_seen = bool(seen.then) and not is_whatever
+    return None if is_seen or is_any_of(span(named, is_whatever=is_whatever)) else named.days
 
 
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:

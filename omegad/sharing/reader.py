@@ -37,7 +37,7 @@ from omegad.requests.query import One
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
-from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together
+from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together, span
 from omegad.search.pipeline import Matches, QueryMemory, Sources, answers_of, looked_at
 from omegad.search.question import Question, compared, understood
 from omegad.search.results import Result
@@ -211,7 +211,8 @@ class Reader:
         is_any_of_then = False
         if period:
             scopes.append({**among, "from": period.start_us, "before": period.end_us + TOLD_WITHIN_US})
-            is_any_of_then = await self._reading.count(scopes[-1]) > 0
+            start_us, end_us = span(period, is_whatever=question.asks_whatever)
+            is_any_of_then = await self._reading.count({**among, "from": start_us, "before": end_us}) > 0
         cosine, by_words = dict[int, float](), dict[int, None]()
         for scope in scopes:
             if vector is not None and self._model is not None and query.mode != "phrase":

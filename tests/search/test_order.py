@@ -155,9 +155,14 @@ def test_what_was_told_the_day_after_is_shown_only_where_nothing_is_of_the_day_t
     views.put("today", "what we did: some work on the cache", at=day(200), event_type="decision", priority=5)
     questions = ("what did we do yesterday?", "was haben wir gestern gemacht?", "yesterday")
     now_us = day(200) + DAY_US // 4
-    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["today"]] * 3
+
+    def answers() -> list[tuple[list[str], bool]]:
+        found = [views.matches(question, now_us, all=False) for question in questions]
+        return [(ids(one.results), one.nothing_of is not None) for one in found]
+
+    assert answers() == [(["today"], True)] * 3
     views.put("yesterday", "the pipeline was split in two", at=day(199), event_type="memory", priority=1)
-    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["yesterday"]] * 3
+    assert answers() == [(["yesterday"], False)] * 3
 
 
 OLDER, NEWER = "the api server listens on port 8080", "the api server listens on port 9090"
