@@ -47,6 +47,7 @@ _OF_NOUNS = _CASELESS | {"de"}
 _WITH_NO = ("en", "es")
 _HEAD_FIRST = ("ar", "he")
 """Languages in which what belongs to a name stands before it."""
+_OF_NO_AMOUNT = rf"(?!\s+(?!(?:{'|'.join(sorted(WORDS['of_no_amount']))})\b)\w)"
 
 
 class Ending(NamedTuple):
@@ -83,7 +84,9 @@ def _any(phrases: Iterable[str]) -> str:
     joined, apart, suffixes = list[str](), list[str](), list[str]()
     for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
         found = re.escape(phrase.strip("~")).replace("_", r"\s+").replace("…", ".{1,60}?")
-        kind = joined if _JOINED.search(phrase) else suffixes if phrase.startswith("~'") else apart
+        is_suffix = phrase.startswith(("~'", "n't"))
+        kind = joined if _JOINED.search(phrase) else suffixes if is_suffix else apart
+        found += _OF_NO_AMOUNT if phrase.endswith("any_more") else ""
         kind.append(found.replace(r"\*", r"[\w'-]*"))
     end = r"(?:(?<=')|(?!\w))"
     of_words = [rf"{start}{_either(kind)}{end}" for start, kind in ((r"\b", apart), ("", suffixes)) if kind]
@@ -137,7 +140,7 @@ class _Mark:
 _GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE = map(_cue, ("given_up", "moved", "displaced", "instead_of"))
 _UNSURE = _cue("undecided", "reported")
 _TOO, _DENIED_ELSEWHERE, _DENIED_BEHIND = map(_cue, ("too", "denied_elsewhere", "denied_behind"))
-_OURS, _BACK = map(_cue, ("ours", "back"))
+_OURS, _BACK, _LEADING = map(_cue, ("ours", "back", "leading"))
 _OF_USER = re.compile(r"\b(?:the )?user (?:said|says)(?: that)? ", re.IGNORECASE)
 """Whose word counts, unlike what others are said to say."""
 _TURNS = _cue("given_up", "moved", "displaced", "instead_of")
@@ -208,7 +211,7 @@ def endings(line: str) -> tuple[Ending, ...]:
         if sentence.rstrip().endswith(_ASKS) or is_unsure(_REASON.split(sentence)[0] or sentence):
             continue
         start = 0
-        for clause in _CLAUSE.split(sentence):
+        for clause in _CLAUSE.split(_without_lead(sentence)):
             words = _words(clause, language, is_first=start == 0)
             start += len(clause) + 1
             files |= {word.terms[-1] for word in words if _FILE.fullmatch(word.terms[-1])}
@@ -220,6 +223,17 @@ def endings(line: str) -> tuple[Ending, ...]:
             if ending:
                 found.append(ending._replace(names=ending.names | files))
     return tuple(found)
+
+
+def _without_lead(sentence: str) -> str:
+    """Return a sentence from where it says that we do something, without a beginning that says why or since
+    when: "After two outages we no longer use".
+    """
+    folded = sentence.lower()
+    ours, turn = _OURS.search(folded), _TURNS.search(folded)
+    if not ours or not turn or turn.start() < ours.start() or not _LEADING.match(folded):
+        return sentence
+    return sentence if "," in folded[: ours.start()] else sentence[ours.start() :]
 
 
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:
