@@ -90,6 +90,7 @@ GIVEN_UP = [
 NOT_GIVEN_UP = [
     ("The plan is that we no longer use Sentry.", "We use Sentry."),
     ("Plan: move from Jira to Linear.", "We use Jira."),
+    ("The search service is no longer on Heroku.", "The billing service runs on Heroku."),
     ("We don't add any more shards to Elasticsearch.", "Elasticsearch has six shards."),
     ("We do not add any more shards to Elasticsearch.", "Elasticsearch has six shards."),
     ("After the audit of the shop customers no longer use Stripe.", "We use Stripe."),

@@ -211,7 +211,7 @@ def endings(line: str) -> tuple[Ending, ...]:
         if sentence.rstrip().endswith(_ASKS) or is_unsure(_REASON.split(sentence)[0] or sentence):
             continue
         start = 0
-        for clause in _CLAUSE.split(_without_lead(sentence)):
+        for clause in _CLAUSE.split(_without_lead(sentence, language)):
             words = _words(clause, language, is_first=start == 0)
             start += len(clause) + 1
             files |= {word.terms[-1] for word in words if _FILE.fullmatch(word.terms[-1])}
@@ -225,15 +225,20 @@ def endings(line: str) -> tuple[Ending, ...]:
     return tuple(found)
 
 
-def _without_lead(sentence: str) -> str:
+def _without_lead(sentence: str, language: Language) -> str:
     """Return a sentence from where it says that we do something, without a beginning that says why or since
     when: "After two outages we no longer use".
     """
     folded = sentence.lower()
-    ours, turn = _OURS.search(folded), _TURNS.search(folded)
+    ours, turn = _ours(folded, language), _TURNS.search(folded)
     if not ours or not turn or turn.start() < ours.start() or not _LEADING.match(folded):
         return sentence
     return sentence if "," in folded[: ours.start()] else sentence[ours.start() :]
+
+
+def _ours(folded: str, language: Language) -> re.Match[str] | None:
+    """Find who speaks in a text in lower case: "on" does in French alone."""
+    return next((one for one in _OURS.finditer(folded) if one[0] != "on" or language.code == "fr"), None)
 
 
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:
@@ -253,7 +258,7 @@ def _ending(folded: str, words: list[_Said], language: Language) -> Ending | Non
         frozenset(word.terms[-1] for word in left),
         frozenset(word.terms[-1] for word in (*given_up, *left) if word.is_name),
         frozenset(word.terms[-1] for word in new),
-        _subject(folded, left),
+        frozenset() if _ours(folded, language) else _subject(folded, left),
         language,
     )
 
@@ -270,7 +275,7 @@ def _subject(folded: str, left: Sequence[_Said]) -> frozenset[str]:
     longer uses", "Uploads of customers are no longer".
     """
     turn = _TURNS.search(folded)
-    if turn is None or _OURS.search(folded):
+    if turn is None:
         return frozenset()
     return frozenset(word.terms[-1] for word in left if word.end <= turn.start())
 
