@@ -38,6 +38,11 @@ class Line(NamedTuple):
         doubt = f"{self.later[0]}, later, may deny it: {self.later[1]}"
         return f"{by} {in_parentheses(doubt, DOUBT_CHARACTERS)}"
 
+    @property
+    def is_later_cut(self) -> bool:
+        """Whether there is more of the later memory than is told of it."""
+        return self.later is not None and self.after.endswith("…)")
+
 
 def annotated(connection: Connection, lines: Sequence[Line], now_us: int) -> list[Line]:
     """Return lines of memories with who said those that another home stored, and with the later one beside

@@ -143,8 +143,39 @@ def test_a_prompt_brings_up_what_may_be_denied_beside_what_may_deny_it(
         "cwd": str(folder),
         "prompt": prompt,
     }
+    until(model_daemon.caught_up)
     told = str(model_daemon.call("hook.dispatch", **asked, payload=payload))
     assert f"({stored['memory_id']}, later, may deny it: Previews of the storefront switched to" in told
+
+
+def test_of_what_an_edit_told_the_beginning_alone_a_prompt_tells_more(
+    model_daemon: Home, tmp_path: Path
+) -> None:
+    folder = tmp_path / "heron"
+    (folder / ".git").mkdir(parents=True)
+    given = {"event_type": "decision", "project": "heron"}
+    checks = "payments/webhook.py checks signatures with the shared secret of the gateway."
+    old = _store(model_daemon, checks, **given)["memory_id"]
+    newer = (
+        "Following the pentest of October and the talk with their engineers, instead of a shared secret the"
+        " signatures are checked with the public key that the gateway publishes under its well-known address,"
+        " cached for ten minutes and refreshed on the first failure."
+    )
+    new = _store(model_daemon, newer, **given)
+    assert [one["memory_id"] for one in new["may_contradict"]] == [old]
+
+    def told(event: str, **given: object) -> str:
+        until(model_daemon.caught_up)
+        payload = {"hook_event_name": event, "session_id": "heron-1", "cwd": str(folder), **given}
+        return str(model_daemon.call("hook.dispatch", event=event, host="claude-code", payload=payload))
+
+    file = {"file_path": str(folder / "payments/webhook.py"), "old_string": "a", "new_string": "b"}
+    edit = told("PreToolUse", tool_name="Edit", tool_input=file)
+    assert f"({new['memory_id']}, later, may deny it: Following the pentest" in edit
+    assert "public key" not in edit
+    prompt = "how are the signatures of the gateway checked, with which public key, and is it cached?"
+    assert "public key" in told("UserPromptSubmit", prompt=prompt)
+    assert "public key" not in told("UserPromptSubmit", prompt=f"{prompt} for how long?")
 
 
 def test_what_is_near_is_related_and_what_is_not_is_not(model_daemon: Home) -> None:

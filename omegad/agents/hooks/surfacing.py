@@ -65,9 +65,10 @@ WHERE r.session_id = ? AND r.how IN ('edit', 'file')
 _STARTED = "coalesce((SELECT started_position FROM agent_sessions WHERE session_id = ?1), 0)"
 _KNOWN = f"""
 SELECT memory_id FROM retrievals WHERE session_id = ?1 AND how != 'review' AND id / 1024 >= {_STARTED}
+AND NOT (score = 0 AND how IN ('prompt', 'edit', 'file', 'error'))
 UNION ALL SELECT node_id FROM memories WHERE session_id = ?1 AND id >= {_STARTED}
 """
-"""What a session has in its context: what it was shown, and what it said itself."""
+"""What a session has in its context: what it was shown more than the beginning of, and what it said."""
 _BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND id / 1024 > ? LIMIT 1"
 _SPENT = f"""
 SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r JOIN memories AS m ON m.node_id = r.memory_id
@@ -213,11 +214,13 @@ def found(
 
 
 def _returned(lines: Sequence[Line], scores: Mapping[str, float]) -> tuple[Returned, ...]:
-    """Return what is shown by some lines: the memories that they are of, and those told beside these."""
+    """Return what is shown by some lines: the memories that they are of, and those told beside these, which
+    have no score where their beginning alone is told.
+    """
     shown = dict(scores)
     for line in lines:
         if line.later is not None:
-            shown.setdefault(line.later[0], scores[line.source])
+            shown.setdefault(line.later[0], 0.0 if line.is_later_cut else scores[line.source])
     return tuple(Returned(memory_id=memory_id, score=score) for memory_id, score in shown.items())
 
 
