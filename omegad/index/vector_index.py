@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import SAID, SOURCE, Columns, Said, Selected, Selection, extended
+from omegad.index.columns import SOURCE, TRAITS, Columns, Selected, Selection, TextTraits, extended
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -49,7 +49,7 @@ _NEW = "v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL"
 _THESE = "v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL"
 _WHOLE, _SIGNS = "v.vector", "vec_quantize_binary(v.vector)"
 _CHANGED = f"""
-SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {SAID}
+SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {TRAITS}
 FROM memories AS m WHERE m.changed_position > ? AND m.changed_position != m.id ORDER BY 1
 """
 _CURRENT = (
@@ -161,14 +161,14 @@ class VectorIndex:
                 current = np.isin(
                     self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
                 )
-                for _, row, _, is_active, created_us, expires_us, *said in changed:
+                for _, row, _, is_active, created_us, expires_us, *traits in changed:
                     self._columns.change(
                         row,
                         current,
                         is_active=bool(is_active),
                         created_us=created_us,
                         expires_us=expires_us,
-                        said=tuple(said),
+                        traits=tuple(traits),
                     )
                 self._last_change = changed[-1][0]
 
@@ -177,10 +177,10 @@ class VectorIndex:
         with self._lock:
             return self._columns.selected(wanted)
 
-    def said(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
-        """Return what some memory rows are as texts, as far as it holds vectors of them."""
+    def text_traits(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> TextTraits:
+        """Return the traits of the texts of some memory rows, known of those that it holds vectors of."""
         with self._lock:
-            return self._columns.said(memory_rows, names)
+            return self._columns.text_traits(memory_rows, names)
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""
