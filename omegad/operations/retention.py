@@ -433,13 +433,15 @@ class Retention:
         log, codec, began = self._services.log, self._services.log.codec, after
         while after < through:
             end = min(after + LOOKED_THROUGH, through)
-            positions = await log.tagged(kind.tags, after, through=end)
-            stops = await log.tagged(tuple(map(tag_of, kind.barriers)), after, through=end)
-            if positions and (stop := next((one for one in stops if one > positions[0]), None)):
-                positions, end = [one for one in positions if one < stop], stop
-            if len(positions) > EVENTS_AT_ONCE:
-                positions = positions[:EVENTS_AT_ONCE]
+            positions = await log.tagged(kind.tags, after, through=end, limit=EVENTS_AT_ONCE)
+            if len(positions) == EVENTS_AT_ONCE:
                 end = positions[-1]
+            if positions and kind.barriers:
+                stops = await log.tagged(
+                    tuple(map(tag_of, kind.barriers)), positions[0], through=end, limit=1
+                )
+                if stops:
+                    positions, end = [one for one in positions if one < stops[0]], stops[0]
             events = await log.read_at(positions, Turn.LONG) if positions else []
             if len(events) < len(positions):
                 end = events[-1].position
