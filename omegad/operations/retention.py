@@ -7,7 +7,7 @@ removed from the chain, and no position goes. Views show the events that say it,
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -304,7 +304,8 @@ class Retention:
         goes on.
         """
         async with self._lock:
-            aged = []
+            async with self._paused_views:  # or it is refused, before anything has gone
+                aged = list[Aged]()
             for kind in self.kinds if chosen is None else chosen:
                 after, through = await self._span(kind)
                 before = self._last
@@ -392,8 +393,7 @@ class Retention:
         async for batch in self._batches(kind, after, through):
             with anyio.move_on_after(SHOWN_WAIT_S), suppress(Unavailable, Stale):
                 await self._services.views.wait_for(batch.through, ())
-            async with AsyncExitStack() as held:
-                await held.enter_async_context(self._paused_views)
+            async with self._paused_views.at_last():  # the weekly check, too, may begin in the middle
                 self._check_shown(batch.through)
                 still = await self._still(batch)
                 proposal = Proposal(
