@@ -116,9 +116,7 @@ def source(connection: Connection, codec: Codec, without: Sequence[str] = ()) ->
 
 
 def read_at(connection: Connection, codec: Codec, positions: Sequence[Position]) -> list[RecordedEvent]:
-    """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if
-    there is one.
-    """
+    """Return the events at *positions*, in order, and fewer as `read` does."""
     return _decoded(
         connection, codec, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),)
     )
@@ -226,6 +224,7 @@ def tagged(
     after: Position,
     origin: str | None = None,
     through: Position = END,
+    *,
     limit: int = -1,
 ) -> list[Position]:
     """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one *origin*
@@ -370,11 +369,12 @@ class LogReader:
         after: Position,
         origin: str | None = None,
         through: Position = END,
+        *,
         limit: int = -1,
     ) -> list[Position]:
         """Return what the function of this name does."""
         return await self._readers.read(
-            lambda one: tagged(one, tags, after, origin, through, limit), Turn.LONG
+            lambda one: tagged(one, tags, after, origin, through, limit=limit), Turn.LONG
         )
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:

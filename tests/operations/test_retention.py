@@ -222,11 +222,11 @@ async def test_a_disk_that_is_busy_for_longer_than_a_question_may_take_does_not_
 ) -> None:
     tagged, slow = reading.tagged, iter([True])
 
-    def busy(*given: Any) -> list[int]:
+    def busy(*given: Any, limit: int) -> list[int]:
         if next(slow, False):
             time.sleep(1.2 * READ_S)
         readers.check()
-        return tagged(*given)
+        return tagged(*given, limit=limit)
 
     async with served(paths, clock, msgspec.structs.replace(KEYWORDS, read_timeout_s=READ_S)) as it:
         await lived(it, clock, 120)
