@@ -7,7 +7,7 @@ removed from the chain, and no position goes. Views show the events that say it,
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -304,7 +304,8 @@ class Retention:
         goes on.
         """
         async with self._lock:
-            aged = []
+            async with self._paused_views:  # or it is refused, before anything has gone
+                aged = list[Aged]()
             for kind in self.kinds if chosen is None else chosen:
                 after, through = await self._span(kind)
                 before = self._last
@@ -392,8 +393,7 @@ class Retention:
         async for batch in self._batches(kind, after, through):
             with anyio.move_on_after(SHOWN_WAIT_S), suppress(Unavailable, Stale):
                 await self._services.views.wait_for(batch.through, ())
-            async with AsyncExitStack() as held:
-                await held.enter_async_context(self._paused_views)
+            async with self._paused_views.at_last():  # the weekly check, too, may begin in the middle
                 self._check_shown(batch.through)
                 still = await self._still(batch)
                 proposal = Proposal(
@@ -433,13 +433,15 @@ class Retention:
         log, codec, began = self._services.log, self._services.log.codec, after
         while after < through:
             end = min(after + LOOKED_THROUGH, through)
-            positions = await log.tagged(kind.tags, after, through=end)
-            stops = await log.tagged(tuple(map(tag_of, kind.barriers)), after, through=end)
-            if positions and (stop := next((one for one in stops if one > positions[0]), None)):
-                positions, end = [one for one in positions if one < stop], stop
-            if len(positions) > EVENTS_AT_ONCE:
-                positions = positions[:EVENTS_AT_ONCE]
+            positions = await log.tagged(kind.tags, after, through=end, limit=EVENTS_AT_ONCE)
+            if len(positions) == EVENTS_AT_ONCE:
                 end = positions[-1]
+            if positions and kind.barriers:
+                stops = await log.tagged(
+                    tuple(map(tag_of, kind.barriers)), positions[0], through=end, limit=1
+                )
+                if stops:
+                    positions, end = [one for one in positions if one < stops[0]], stops[0]
             events = await log.read_at(positions, Turn.LONG) if positions else []
             if len(events) < len(positions):
                 end = events[-1].position
