@@ -145,9 +145,7 @@ class Ripple:
         """The last event that was looked at while none was open."""
 
     def passes_over(self, recorded: RecordedEvent) -> bool:
-        """Say whether nothing follows from an event, as it says itself: it states no thesis, none is open, and
-        no memory is near.
-        """
+        """Say whether nothing follows: an event states no thesis, none is open, and no memory is near."""
         may_be_open = self._opened > self._none_open
         match recorded.event:
             case ThesisStated() | ThesisRevised():
