@@ -185,6 +185,19 @@ def test_a_home_that_hangs_is_told_with_who_holds_it(
     assert f"kill {os.getpid()}" in refused.value.hint
 
 
+def test_a_daemon_that_answers_on_another_socket_is_named_with_it_and_stays(
+    omegad: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "START_S", 5.0)
+    monkeypatch.setattr(starting, "STOP_S", 5.0)
+    pid = omegad.json("start")["pid"]
+    for verb in ("start", "store x", "stop", "status --no-spawn"):
+        told = omegad("--socket", str(tmp_path / "other.sock"), *verb.split(), status=3).stderr
+        assert f"process {pid} serves {omegad.home}, and answers on {omegad.paths.socket}" in told
+        assert "kill" not in told
+    assert omegad.json("status", "--no-spawn")["pid"] == pid
+
+
 @pytest.mark.parametrize("verb", ["start", "status"])
 def test_a_home_that_cannot_be_written_is_told_and_no_daemon_runs(omegad: Command, verb: str) -> None:
     omegad.home.mkdir(mode=0o700)
