@@ -30,6 +30,7 @@ def apply(arguments: Namespace, instance: Instance) -> int:
         freed = size(done["freed_bytes"])
         print(f"let go of the details of {_events(done):,} events: their payloads are {freed} less")
         print(_given_back("is", done))
+        _show_quoting(done)
     return 0
 
 
@@ -56,6 +57,17 @@ def _show(would: Answer, arguments: Namespace) -> None:
     if _events(would):
         print("What remains is that each happened, when, and how often what was found.")
         print(_given_back("would be, about,", would))
+    _show_quoting(would)
+
+
+def _show_quoting(answer: Answer) -> None:
+    """Say in what memories there may be of what was said, since none goes by its age."""
+    if many := len(answer.get("quoted_in", ())):
+        print(
+            f"{many:,} memor{'ies' if many > 1 else 'y'} that omegad made of sessions then may quote what was"
+            " said, and stay, as every memory does: `omegad retention --dry-run --json` names them in"
+            " quoted_in, `omegad memory erase ID` erases one"
+        )
 
 
 def _given_back(verb: str, answer: Answer) -> str:
