@@ -71,9 +71,11 @@ def _show_quoting(answer: Answer) -> None:
 
 
 def _given_back(verb: str, answer: Answer) -> str:
+    # Where rows are short no page may be free as a whole, and what they lost is room within pages.
+    packed = max(answer["free_bytes"], answer["freed_bytes"])
     return (
-        f"{size(answer['free_bytes'])} of log.db {verb} free, and filled again before it grows;"
-        " `omegad stop && omegad pack` gives that back to the disk"
+        f"{size(answer['free_bytes'])} of log.db {verb} free in whole pages, and filled again before it"
+        f" grows; `omegad stop && omegad pack` gives about {size(packed)} or more back to the disk"
     )
 
 
