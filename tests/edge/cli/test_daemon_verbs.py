@@ -138,6 +138,12 @@ def test_settings_that_are_wrong_are_wrong_usage(omegad: Command) -> None:
     assert "readers" in omegad("serve", status=2, OMEGAD_READERS="many").stderr
 
 
+def test_a_line_has_a_bound_that_a_machine_can_hold(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700)
+    (omegad.home / "config.toml").write_text("line_bytes_max = 99999999999999999999\n")
+    assert "line_bytes_max" in omegad("serve", status=2).stderr
+
+
 def test_a_variable_that_names_no_setting_is_warned_of(served: Command) -> None:
     assert "did you mean OMEGAD_MODEL?" in served("start", OMEGAD_MODLE="none").stderr
 
