@@ -375,8 +375,10 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
         more |= {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
     if parameter.get("is_many") and "action" not in more:
         more |= {"nargs": "+"} if is_given else {"action": "append"}
-    if is_given:
+    if is_given and parameter.get("is_required"):
         target.add_argument(name, **more)
     else:
+        if is_given:
+            target.add_argument(name, nargs="?", default=SUPPRESS, **more)
         is_required = parameter.get("is_required", False)
         target.add_argument(f"--{option}", *ALIASES.get(name, ()), dest=name, required=is_required, **more)

@@ -379,6 +379,7 @@ def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
     (receipt,) = served.json("memory", "receipts", "--query-id", query_id)["receipts"]
     assert (receipt["memory_id"], receipt["rank"], receipt["how"]) == (one, 1, "query")
     assert query_id in served("memory", "receipts", "--memory-id", one).stdout
+    assert query_id in served("memory", "receipts", one, "--limit", "5").stdout
     assert served("memory", "receipts", "--session-id", "nobody").stdout == "no receipts\n"
 
 
