@@ -154,8 +154,7 @@ class Aged(msgspec.Struct, frozen=True, kw_only=True):
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
     """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them. `free_bytes`
-    are free in the log's file, then: about, where it only would go. `quoted_in` names memories that stay and
-    may quote what was said that is over, since omegad made them of it: 1,000 at most.
+    are free in the log's file, then: about, where it only would go. `quoted_in` quote what is over, and stay.
     """
 
     dry_run: bool
