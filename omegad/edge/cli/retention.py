@@ -7,6 +7,8 @@ from omegad.edge.cli.connection import AGED, Answer, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import moment, size, write_json, write_table
 
+QUOTING_MAX = 1_000  # as many as are named
+
 
 def apply(arguments: Namespace, instance: Instance) -> int:
     """Show what would go, and let go of it after a yes; with --dry-run only show it. Exit with status 1 where
@@ -63,9 +65,10 @@ def _show(would: Answer, arguments: Namespace) -> None:
 def _show_quoting(answer: Answer) -> None:
     """Say in what memories there may be of what was said, since none goes by its age."""
     if many := len(answer.get("quoted_in", ())):
+        least = "at least " if many >= QUOTING_MAX else ""
         print(
-            f"{many:,} memor{'ies' if many > 1 else 'y'} that omegad made of sessions then may quote what was"
-            " said, and stay, as every memory does: `omegad retention --dry-run --json` names them in"
+            f"{least}{many:,} memor{'ies' if many > 1 else 'y'} that omegad made of sessions may quote what"
+            " was said then, and no memory goes by its age: `omegad retention --dry-run --json` names them in"
             " quoted_in, `omegad memory erase ID` erases one"
         )
 
