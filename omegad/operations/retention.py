@@ -28,6 +28,7 @@ from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
 from omegad.operations.aged_batches import Batch, batch_of
 from omegad.operations.freed_pages import FreedPages
+from omegad.operations.quoting import quoting
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import LOOK_S, while_telling
@@ -61,8 +62,8 @@ NOTICE_US = 14 * DAY_US
 """How long before the first of anything goes the status says so."""
 IDLE_US = 600_000_000
 LOOK_EVERY_US = 300_000_000
-QUERIES = "queries"
-"""The kind of what was found, of which the uses of memories are counted."""
+QUERIES, PROMPTS = "queries", "prompts"
+"""The kinds of what was found, of which the uses of memories are counted, and of what was said."""
 RAN, SAID = "retention", "retention.said."
 """Cursors that have when it looked last, and, by kind, when it was first said that what is older than so many
 days goes, in seconds since 1970; the version of such a one is the days.
@@ -123,7 +124,7 @@ def kinds(settings: Config) -> tuple[Kind, ...]:
             (MemoryQueried, MemorySurfaced, MemoryRead),
             BARRIERS,
         ),
-        Kind("prompts", settings.retention_prompts_days, of_sessions.SAID),
+        Kind(PROMPTS, settings.retention_prompts_days, of_sessions.SAID),
     )
 
 
@@ -153,13 +154,14 @@ class Aged(msgspec.Struct, frozen=True, kw_only=True):
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
     """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them. `free_bytes`
-    are free in the log's file, then: about, where it only would go.
+    are free in the log's file, then: about, where it only would go. `quoted_in` quote what is over, and stay.
     """
 
     dry_run: bool
     aged: list[Aged]
     freed_bytes: int
     free_bytes: int = 0
+    quoted_in: list[str] = []
 
 
 class Retention:
@@ -288,7 +290,9 @@ class Retention:
         done = await while_telling(call, request.progress_token, self.due if request.dry_run else self.run)
         if not request.dry_run:
             call.peer.written = max(call.peer.written, self._last)
-        return done
+        through = max((one.through for one in done.aged if one.kind == PROMPTS), default=0)
+        stay = await self._services.views.read(partial(quoting, through=through))
+        return msgspec.structs.replace(done, quoted_in=stay)
 
     async def due(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Say what of the chosen kinds, or of all, is over and still there."""
