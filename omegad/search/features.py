@@ -179,7 +179,7 @@ def told(
     answers = _scaled(known.bm25)[known.before] * asks[known.before] * traits.is_turn * (known.before >= 0)
     brief = traits.is_turn * np.maximum(0.0, 1 - lengths / math.log1p(FULL))
     beyond = np.log(np.maximum(traits.characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
-    features = np.column_stack([traits.is_by_them, brief, beyond, asks, answers])
+    features = np.stack([traits.is_by_them, brief, beyond, asks, answers], axis=1, dtype=np.float64)
     return features, min(1.0, max(0.0, (mean - low) / (high - low)))
 
 
