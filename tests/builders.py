@@ -762,6 +762,12 @@ def _patient(settings: Config) -> Config:
     return msgspec.structs.replace(settings, **untouched)
 
 
+async def events_of(it: Served, *kinds: type) -> list[Any]:
+    """Return what has happened of some kinds, when all that follows from it is shown."""
+    await it.caught_up()
+    return [one.event for one in await everything(it.daemon.services.log) if isinstance(one.event, kinds)]
+
+
 async def until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Wait for what announces no change."""
     with anyio.fail_after(seconds):

@@ -5,6 +5,7 @@ is room for.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from omegad.memory.edges import doubted
 from omegad.memory.owner import elsewhere
 from omegad.session.events import How
 from omegad.storage.driver import Connection
@@ -13,27 +14,39 @@ from omegad.text.quoting import BY_CHARACTERS, in_parentheses, one_line
 BYTES_OF_A_TOKEN = 4
 """Of English text a token has four bytes or more: what is counted so is seldom too little."""
 LINE_CHARACTERS = 180
+DOUBT_CHARACTERS = 120
+"""How much is told of a later memory that may deny another."""
 
 
 class Line(NamedTuple):
-    """Something to be told, and what it is of: a memory's id, a file, or nothing; and who said it, where that
-    was another home's.
+    """Something to be told, and what it is of: a memory's id, a file, or nothing; who said it, where that was
+    another home's; and which later memory may deny it, by its id and what it says, as long as nobody has
+    said whether it does.
     """
 
     source: str
     text: str
     by: str = ""
+    later: tuple[str, str] | None = None
 
     @property
     def after(self) -> str:
         """What stands after its text."""
-        return f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
+        by = f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
+        if self.later is None:
+            return by
+        doubt = f"{self.later[0]}, later, may deny it: {self.later[1]}"
+        return f"{by} {in_parentheses(doubt, DOUBT_CHARACTERS)}"
 
 
-def signed(connection: Connection, lines: Sequence[Line]) -> list[Line]:
-    """Return lines of memories with who said those that another home stored."""
-    found = elsewhere(connection, [line.source for line in lines])
-    return [line._replace(by=found[line.source]) if line.source in found else line for line in lines]
+def annotated(connection: Connection, lines: Sequence[Line], now_us: int) -> list[Line]:
+    """Return lines of memories with who said those that another home stored, and with the later one beside
+    those that it may deny.
+    """
+    sources = [line.source for line in lines]
+    by = elsewhere(connection, sources)
+    later = doubted(connection, sources, now_us, DOUBT_CHARACTERS)
+    return [line._replace(by=by.get(line.source, line.by), later=later.get(line.source)) for line in lines]
 
 
 Tell = Callable[[Line, int], str]

@@ -16,9 +16,9 @@ from omegad.agents.assembling import (
     Line,
     Part,
     Section,
+    annotated,
     bullet,
     fit,
-    signed,
 )
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.index.active import active
@@ -37,7 +37,7 @@ from omegad.session.story import LEARNED_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name
 
-VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", owner.VIEW)
+VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", "conflicts", owner.VIEW)
 
 REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
@@ -226,7 +226,9 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     room = query.budget_tokens * BYTES_OF_A_TOKEN - len(
         wrapped("What is remembered", query.project, "").encode()
     )
-    sections = [one._replace(lines=signed(connection, one.lines)) for one in (*main, *review)]
+    sections = [
+        one._replace(lines=annotated(connection, one.lines, moment.now_us)) for one in (*main, *review)
+    ]
     parts: dict[int, Part] = {}
     for place in sorted(range(len(sections)), key=lambda place: sections[place].turn):
         if part := fit(sections[place], room, gap="\n", is_in_order=True):

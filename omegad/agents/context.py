@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad import index
-from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit, signed
+from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, annotated, fit
 from omegad.index.active import active
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log.projection import to_json
@@ -32,7 +32,7 @@ from omegad.text.quoting import excerpt, inert, one_line
 
 Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
 
-VIEWS = ("identity", "edges", "audit", "conversations", *index.VIEWS)
+VIEWS = ("identity", "edges", "audit", "conversations", "conflicts", *index.VIEWS)
 TITLES: dict[Tier, str] = {
     "L6": "Identity",
     "L1": "Now",
@@ -153,7 +153,7 @@ def assemble(
         lines = _lines(connection, tier, values, found)
         if tier in ("L4", "L3"):
             lines = [line for line in lines if line.source not in shown]
-        section = Section(TITLES[tier], signed(connection, lines), tell=partial(_row, tier))
+        section = Section(TITLES[tier], annotated(connection, lines, now_us), tell=partial(_row, tier))
         most = min(left, int(share * budget_tokens * BYTES_OF_A_TOKEN))
         if part := fit(section, most, gap=_GAP, is_in_order=False):
             tokens = -(-len(f"{section.title}:\n{part.text}{_GAP}".encode()) // BYTES_OF_A_TOKEN)

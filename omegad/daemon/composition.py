@@ -36,6 +36,7 @@ from omegad.embedding.catalogue import E5_SMALL
 from omegad.embedding.embedder import Embedder
 from omegad.index.served import RecentVectors, ServedIndex
 from omegad.knowledge import lint_report
+from omegad.knowledge.ripple_reaction import Ripple
 from omegad.log import event_log
 from omegad.log.decision import DecisionState
 from omegad.log.inline import Inline, Vocabulary
@@ -247,7 +248,7 @@ def _compose(
         services.clock,
         requests.execute,
         (
-            *(*reactions.ALL, Capture(is_on=settings.auto_capture)),
+            *(*reactions.ALL, Ripple(), Capture(is_on=settings.auto_capture)),
             *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
             *((DailyUpkeep(),) if settings.upkeep else ()),
             *(backlog, check, DeliveriesExpiry(services.log, requests.execute), retention),

@@ -5,6 +5,7 @@ A model is loaded when a text needs it and dropped when none has for a while. No
 network.
 """
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -193,7 +194,7 @@ class Embedder:
             on_thread = partial(anyio.to_thread.run_sync, limiter=limiter, abandon_on_cancel=True)
             await on_thread(self._renew)
             while True:
-                job = await self._next_job(limiter)
+                job = await self._next_job()
                 try:
                     # Only this task waits for the thread, so that no cancelled request can leave it alone
                     # with the session.
@@ -212,14 +213,20 @@ class Embedder:
         with self._queue.waiting(job, urgency):
             return await job.result()
 
-    async def _next_job(self, limiter: anyio.CapacityLimiter) -> Job:
-        if self._session is not None:
-            with anyio.move_on_after(self._idle_unload_s):
-                return await self._queue.next()
-            self._session = None
-            await anyio.to_thread.run_sync(allocator.give_back, limiter=limiter)
-            log.info("embedding.unloaded")
-        return await self._queue.next()
+    async def _next_job(self) -> Job:
+        if self._session is None:
+            return await self._queue.next()
+        idle = asyncio.get_running_loop().call_later(self._idle_unload_s, self._unload)
+        try:
+            return await self._queue.next()
+        finally:
+            idle.cancel()
+
+    def _unload(self) -> None:
+        """Let go of the model, which no thread is at while the next text is waited for."""
+        self._session = None
+        threading.Thread(target=allocator.give_back, daemon=True).start()
+        log.info("embedding.unloaded")
 
     def _settle(self, job: Job) -> bytes | OmegadError:
         """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""

@@ -27,6 +27,9 @@ RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 AT_ONCE = 32
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
+# Vectors beyond which none is kept whole: of those that a question is compared with, three in four would be
+# read all the same
+EXACT_OF = 65_536
 CHUNK = 1_024  # vectors read at once, 3 MiB that is let go of again
 SIGNS_CHUNK = 8_192  # of which the signs alone are read, 2 MiB
 VECTOR_BYTES = 4 * DIMENSIONS
@@ -52,6 +55,7 @@ _CHANGED = f"""
 SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {SAID}
 FROM memories AS m WHERE m.changed_position > ? AND m.changed_position != m.id ORDER BY 1
 """
+_COUNT = "SELECT count(*) FROM memory_vectors WHERE embedder_id = ?"
 _CURRENT = (
     "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
 )
@@ -147,6 +151,8 @@ class VectorIndex:
                 # What changed before the first vectors are read is read with them.
                 latest = "SELECT coalesce(max(changed_position), 0) FROM memories"
                 self._last_change = connection.execute(latest).fetchone()[0]
+                if connection.execute(_COUNT, (self.embedder_id,)).fetchone()[0] > EXACT_OF:
+                    self._exact_max = 0
             while self._early and self._read(connection, _THESE, str(sorted(self._early))) is not None:
                 pass
             last: int = connection.execute("SELECT coalesce(max(id), 0) FROM memory_vectors").fetchone()[0]

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from omegad.knowledge import ripples
-from omegad.knowledge.events import Effect, GivenBy, MemoryRippled, ThesisEvidenced, Touch
+from omegad.knowledge.events import (
+    Effect,
+    GivenBy,
+    MemoryRippled,
+    ThesisEvidenced,
+    ThesisRevised,
+    ThesisStated,
+    Touch,
+)
 from omegad.knowledge.thesis import OpenThesis, RetractEvidence
 from omegad.knowledge.thesis_state import Theses, evidence_id
 from omegad.log.decision import Decision, DecisionState
@@ -22,7 +30,6 @@ from omegad.memory.events import (
     MemoryRepeated,
     MemoryStored,
     MemoryUnlinked,
-    Relation,
 )
 from omegad.memory.relating import RIPPLE_COSINE
 from omegad.memory.state import Memories
@@ -30,11 +37,6 @@ from omegad.memory.store import THESIS, THESIS_TYPE
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod
-
-NAME = "ripple"
-VERSION = 4
-EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
-VIEWS = ripples.VIEWS
 
 CONTRADICTS = "contradicts"
 SAME = 1.0
@@ -127,17 +129,48 @@ def _evidence(
     )
 
 
-def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
+class Ripple:
+    """The reaction. As long as no thesis is open it looks at nothing for what was stored near to nothing."""
+
+    NAME = "ripple"
+    VERSION = 4
+    EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
+    VIEWS = ripples.VIEWS
+
+    def __init__(self) -> None:
+        """Know nothing of theses yet."""
+        self._may_be_open = True
+
+    def passes_over(self, recorded: RecordedEvent) -> bool:
+        """Say that nothing follows from an event, as far as it tells itself, and whether a thesis was open
+        when the views were read last.
+        """
+        match recorded.event:
+            case ThesisStated() | ThesisRevised():
+                self._may_be_open = True
+            case MemoryStored() as stored:
+                return not (self._may_be_open or _states_thesis(stored) or _decided(stored))
+            case MemoryRelated() as related:
+                return not (self._may_be_open or _decided(related))
+            case _:
+                pass
+        return False
+
+    def react(self, recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
+        """Return what follows from an event."""
+        self._may_be_open = ripples.are_open(reader.connection)
+        return _following(recorded, reader)
+
+
+def _following(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
     """Open the thesis that a decision states, and record what was said does."""
     match recorded.event:
         case MemoryStored(memory_id=memory_id) as stored:
-            if stored.event_type == THESIS_TYPE and stored.metadata.get(THESIS) is True:
+            if _states_thesis(stored):
                 yield OpenThesis(memory_id=memory_id, statement=stored.content, metadata=stored.metadata)
-            near = (*stored.related, *stored.also_near)
-            yield from _near(reader, memory_id, near, is_embedded=not stored.pending)
-        case MemoryRelated(memory_id=memory_id) as decided:
-            near = (*decided.related, *decided.also_near)
-            yield from _near(reader, memory_id, near, is_embedded=True)
+            yield from _near(reader, memory_id, _decided(stored), is_embedded=not stored.pending)
+        case MemoryRelated(memory_id=memory_id) as related:
+            yield from _near(reader, memory_id, _decided(related), is_embedded=True)
         case (
             MemoryRepeated(memory_id=memory_id, content=content)
             | MemoryEvolved(memory_id=memory_id, wording=content)
@@ -172,10 +205,19 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
             pass
 
 
+def _states_thesis(stored: MemoryStored) -> bool:
+    return stored.event_type == THESIS_TYPE and stored.metadata.get(THESIS) is True
+
+
+def _decided(said: MemoryStored | MemoryRelated) -> dict[str, float]:
+    """Return the cosines of the memories that are near enough to what was said, by id."""
+    edges = (*said.related, *said.also_near)
+    return {edge.memory_id: edge.similarity for edge in edges if edge.similarity > RIPPLE_COSINE}
+
+
 def _near(
-    reader: Reader, memory_id: str, related: tuple[Relation, ...], *, is_embedded: bool
+    reader: Reader, memory_id: str, decided: dict[str, float], *, is_embedded: bool
 ) -> Iterator[RippleMemory]:
-    decided = {edge.memory_id: edge.similarity for edge in related if edge.similarity > RIPPLE_COSINE}
     if (decided or ripples.are_open(reader.connection)) and (
         said := ripples.stored(reader.connection, memory_id)
     ):

@@ -223,7 +223,7 @@ class _Append:
         """
         state = self._vocabulary.state(self._connection)
         if isinstance(state, DecisionState):
-            state.join(self._following, self._fold)
+            state.join(self._following, self._fold, self.head.position)
         else:
             self._fold()
         return state

@@ -75,12 +75,16 @@ class DecisionState:
         self._readers: dict[type[Tables], Tables] = {}
         self._following: dict[type[Tables], Following] = {}
         self._fold: Callable[[], object] | None = None
+        self.head: Position | None = None
+        """The position of the event before the decision; None where that is not known."""
 
-    def join(self, following: dict[type[Tables], Following], fold: Callable[[], object]) -> None:
+    def join(
+        self, following: dict[type[Tables], Following], fold: Callable[[], object], head: Position
+    ) -> None:
         """Share the readers that serve the whole transaction; have *fold* write what earlier proposals came
-        to before any other is made.
+        to, up to *head*, before any other is made.
         """
-        self._following, self._fold = following, fold
+        self._following, self._fold, self.head = following, fold, head
 
     def __getitem__(self, kind: type[TablesT]) -> TablesT:
         found = self._readers.get(kind) or self._following.get(kind)

@@ -72,7 +72,9 @@ class Batch:
     def of(self, kinds: AbstractSet[type[Event | Unknown | Erased]]) -> Sequence[RecordedEvent]:
         """Return the events of some kinds, in their order."""
         found = [events for kind, events in self._of_kind.items() if kind in kinds]
-        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found), key=_position)
+        if len(found) > 1:
+            return sorted(chain.from_iterable(found), key=_position)
+        return found[0] if found else ()
 
 
 class Fold:
@@ -175,11 +177,11 @@ class Fold:
         for recorded in batch.of(_UNKNOWN):
             assert isinstance(recorded.event, Unknown)
             self.check_unknown(projection, recorded, recorded.event)
-        events = batch.of(self._kinds[before.name])
-        if together := getattr(projection, "project_together", None):
-            run(connection, together(events))
-        else:
-            self._run(connection, projection, events)
+        if events := batch.of(self._kinds[before.name]):
+            if together := getattr(projection, "project_together", None):
+                run(connection, together(events))
+            else:
+                self._run(connection, projection, events)
         return msgspec.structs.replace(before, position=batch.last.position, chain=batch.last.chain)
 
     def _advance_to_failure(self, connection: Connection, before: Checkpoint, batch: Batch) -> Checkpoint:

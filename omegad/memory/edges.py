@@ -2,7 +2,7 @@
 to an older one, somebody says it, and sees what waits for that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Meta
 from omegad.index.active import active
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
+from omegad.log.projection import to_json
 from omegad.memory.events import (
     ConflictSettled,
     EdgeType,
@@ -41,6 +42,13 @@ FROM conflict_offers AS o
 JOIN memories AS m ON m.node_id = o.memory_id JOIN memories AS t ON t.node_id = o.target_id
 WHERE o.verdict IS NULL AND o.at > :since AND (:project IS NULL OR m.project = :project)
 AND {active("m")} AND {active("t")} ORDER BY o.id DESC LIMIT :limit
+"""
+
+_DOUBTED = f"""
+SELECT o.target_id, m.node_id, substr(m.content, 1, :characters)
+FROM conflict_offers AS o JOIN memories AS m ON m.node_id = o.memory_id
+WHERE o.target_id IN (SELECT value FROM json_each(:targets)) AND o.verdict IS NULL AND o.at > :since
+AND {active("m")} ORDER BY o.id
 """
 
 SUPERSEDING: tuple[EdgeType, ...] = ("supersedes", "superseded_by")
@@ -208,7 +216,7 @@ def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> U
     """Read what was offered lately, of memories that can be found, and nobody has settled."""
     values = {
         "characters": 240,
-        "since": rfc3339(moment.now_us - WAITS_DAYS * DAY_US),
+        "since": _lately(moment.now_us),
         "project": query.project,
         "now_us": moment.now_us,
         "limit": query.limit,
@@ -216,6 +224,26 @@ def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> U
     rows = connection.execute(_UNSETTLED, values).fetchall()
     found = [Unsettled(**dict(zip(Unsettled.__struct_fields__, row, strict=True))) for row in rows]
     return UnsettledAnswer(conflicts=found, **moment.shown)
+
+
+def doubted(
+    connection: Connection, memory_ids: Iterable[str], now_us: int, characters: int
+) -> dict[str, tuple[str, str]]:
+    """Return those of some memories of which it was lately asked whether a later one denies them, and nobody
+    said so yet: by id, the latest such one's id and so many characters of what it says.
+    """
+    values = {
+        "characters": characters,
+        "targets": to_json(list(memory_ids)),
+        "since": _lately(now_us),
+        "now_us": now_us,
+    }
+    rows = connection.execute(_DOUBTED, values)
+    return {target_id: (memory_id, content) for target_id, memory_id, content in rows}
+
+
+def _lately(now_us: int) -> str:
+    return rfc3339(now_us - WAITS_DAYS * DAY_US)
 
 
 METHODS = (

@@ -14,7 +14,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import are_variants, contradiction, given_up, is_restated, read_whole
+from omegad.text.evidence.stance import are_variants, contradiction, given_up, is_restated, read_title
 
 DUPLICATE_COSINE = 0.95
 GROWING_TERMS_MIN, GROWING_JACCARD_MIN = 3, 0.3
@@ -86,10 +86,10 @@ def compare(content: str, scope: Scope, found: Iterable[Near], jaccard_min: floa
 
 
 def read_ahead(content: str) -> None:
-    """Read a text before it is known what is near to it, so that comparing takes less then."""
+    """Read of a text, before it is known what is near to it, what nearly every comparison asks for."""
     new = _READ[content]
-    _ = new.words, new.statements, new.is_overriding
-    read_whole(content)
+    _ = new.words, new.is_overriding
+    read_title(content)
 
 
 def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tuple[Relation, ...]]:

@@ -18,7 +18,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.projection import to_json
 from omegad.log.sanitise import TAGS_MAX
-from omegad.memory import lifecycle, relating
+from omegad.memory import relating
 from omegad.memory.content import (
     auto_tags,
     check_metadata,
@@ -36,20 +36,17 @@ from omegad.memory.events import (
     MemoryStored,
     Relation,
 )
-from omegad.memory.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.memory.relating import Effects, Neighbour, Replaceable, Scope, effects, relations
-from omegad.memory.state import Memories, MemoryState, findable, known, new_id
+from omegad.memory.state import Memories, MemoryState, findable, new_id
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
 from omegad.requests.command import Command, Name, Text
 from omegad.requests.method import CommandMethod, Moment, Outdated, RequestContext, Services
 from omegad.requests.verb import AgentTool, Verb
 from omegad.runtime.errors import (
-    Invalid,
     ModelFailed,
     ModelMissing,
     Overloaded,
     ReadTooLong,
-    Refused,
     Stale,
 )
 from omegad.runtime.times import parse_time
@@ -66,20 +63,10 @@ THESIS_TYPE, THESIS = "decision", "thesis"
 
 EVIDENCE = ("evidence_for", "evidence_against")
 Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
-AUTOMATIC_SOURCES = frozenset(
-    [
-        "auto",
-        "automated",
-        "automatic",
-        "automatically",
-        "automation",
-        "autocapture",
-        "capture",
-        "captured",
-        "hook",
-        "hooks",
-    ]
-)
+_AUTOMATIC_SOURCES_TEXT = """
+auto automated automatic automatically automation autocapture capture captured hook hooks
+"""
+AUTOMATIC_SOURCES = frozenset(_AUTOMATIC_SOURCES_TEXT.split())
 """The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
 
 _FIRST_WORD = re.compile(r"[^\W_]+")
@@ -324,7 +311,10 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
         and memory.is_active(now_us)
         and memory.changed_at <= read_position
     )
-    arrivals = [one for one in prepared.arrived() if one.near.memory_id != prepared.memory_id]
+    if state.head == read_position:  # nothing can have come
+        arrivals = []
+    else:
+        arrivals = [one for one in prepared.arrived() if one.near.memory_id != prepared.memory_id]
     if prepared.is_last_try:
         return _with_arrivals(current, arrivals, prepared, memories, now_us)
     found = (memories.get(one.near.memory_id) for one in arrivals)
@@ -659,118 +649,6 @@ class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):
         return self.made_of
 
 
-FUTURE_US = 24 * 3_600 * 1_000_000  # by which the clock of whoever learned something may be ahead
-
-
-class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
-    """Remember something with its provenance, all of it; with a `memory_id`, replace what that memory says
-    and is known by.
-
-    `timestamp` is when it was learned: the memory is as old as that. What is not given stays as it was; a
-    memory's type, project, entity and time to live cannot be replaced.
-    """
-
-    source: Annotated[Name, Meta(description="where it comes from")]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
-    timestamp: Annotated[str, Meta(description="when it was learned, like 2026-01-31T09:30:00Z")]
-    confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
-    memory_id: Annotated[Name | None, Meta(description="the memory whose content is replaced")] = None
-
-    def learned_at(self) -> int:
-        """Return the moment of the timestamp. Raises `Invalid`."""
-        return parse_time(self.timestamp, "timestamp")
-
-
-class PreparedReplacement(msgspec.Struct, frozen=True, kw_only=True):
-    """An upsert of a memory that is there: the edit that it comes to."""
-
-    edit: EditMemory
-    prepared: PreparedEdit
-
-
-async def prepare_upsert(
-    services: Services, command: UpsertMemory, context: RequestContext
-) -> PreparedStore | PreparedReplacement:
-    """Prepare a store, or the edit of the memory that is named. Raises `Invalid`, and `Refused` for noise."""
-    if parse_time(command.timestamp, "timestamp") > services.clock.now_us() + FUTURE_US:
-        raise Invalid(
-            f"timestamp {command.timestamp} is in the future", hint="it is when the memory was learned"
-        )
-    if command.memory_id is None:
-        return await prepare(services, command, context)
-    begun(services, command, context)
-    given = Given(
-        tags=tuple(dict.fromkeys(command.tags)) or None,
-        priority=command.priority,
-        metadata=command.metadata or None,
-        referenced_at=(
-            None
-            if command.referenced_date is None
-            else parse_time(command.referenced_date, "referenced_date")
-        ),
-        source=command.source,
-        confidence=command.confidence,
-    )
-    edit = EditMemory(memory_id=command.memory_id, content=command.content, ack=command.ack)
-    return PreparedReplacement(
-        edit=edit, prepared=await lifecycle.prepare_edit(services, edit, context, given)
-    )
-
-
-def upsert(
-    command: UpsertMemory, prepared: PreparedStore | PreparedReplacement, state: DecisionState, now_us: int
-) -> Decision:
-    """Decide a store as `store` does; or an edit, answered as a store is. Raises what either raises, and
-    `Refused` where a scope would change.
-    """
-    if isinstance(prepared, PreparedStore):
-        return store(command, prepared, state, now_us)
-    memory_id = prepared.edit.memory_id
-    memory = known(state, memory_id)
-    check_scope(command, memory)
-    done = effects_of(command, memory_id, (), state, now_us)
-    edited = lifecycle.edit(prepared.edit, prepared.prepared, state, now_us)
-    return Decision(
-        events=addressed(command, (*edited.events, *done.events)),
-        answer=Stored(
-            memory_id=memory_id,
-            outcome="stored",
-            superseded=done.superseded,
-            redacted=prepared.prepared.redacted,
-            ignored=ignored(command, memory),
-        ),
-    )
-
-
-def check_scope(command: UpsertMemory, memory: MemoryState) -> None:
-    """Refuse an upsert that gives a memory another type, project, entity or time to live than it has;
-    raises `Refused`.
-    """
-    given: dict[str, object] = {
-        "project": command.project,
-        "entity_id": command.entity_id,
-        "ttl_seconds": command.ttl_seconds,
-    }
-    if command.event_type != EVENT_TYPE:
-        given["event_type"] = command.event_type
-    for name, value in given.items():
-        if value is not None and value != (known := getattr(memory, name)):
-            hint = "leave it out, or store another memory and let it supersede this one"
-            raise Refused(
-                f"memory {memory.memory_id} has {name} {known!r}, and {value!r} cannot take its place",
-                hint=hint,
-            )
-
-
-def ignored(command: UpsertMemory, memory: MemoryState) -> tuple[str, ...]:
-    """Return the names of what was given for a memory that is there, and is not kept: whose session it is,
-    and whether it is on probation.
-    """
-    given = {"session_id": command.session_id, "probation": command.probation}
-    return tuple(
-        name for name, value in given.items() if value is not None and value != getattr(memory, name)
-    )
-
-
 METHODS = (
     CommandMethod(
         params=StoreMemory,
@@ -793,20 +671,4 @@ METHODS = (
         tool=AgentTool("omega_store", by="remembering.stored"),
     ),
     CommandMethod(params=DeriveMemory, answer=Stored, prepare=prepare, decide=store, is_internal=True),
-    CommandMethod(
-        params=UpsertMemory,
-        answer=Stored,
-        prepare=prepare_upsert,
-        decide=upsert,
-        verb=Verb(
-            examples=(
-                (
-                    "omegad memory upsert 'Billing runs on PostgreSQL 17' --source runbook --confidence 0.9"
-                    " --timestamp 2026-01-31T09:30:00Z"
-                ),
-            ),
-            by="memories.store",
-            given=("content",),
-        ),
-    ),
 )

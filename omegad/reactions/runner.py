@@ -233,10 +233,12 @@ class Runner:
         if not await self._resume(reaction):
             progress.position = self._begin
             await self._trying(progress, partial(self._save, reaction))
+        passes_over: Callable[[RecordedEvent], bool] = getattr(reaction, "passes_over", lambda _: False)
         while True:
             await self._log.wait_beyond(progress.position)
             for recorded in await self._trying(progress, partial(self._log.read, progress.position, BATCH)):
-                if isinstance(recorded.event, reaction.EVENTS) and recorded.origin == self._log.origin:
+                is_passed_over = passes_over(recorded) or recorded.origin != self._log.origin
+                if not is_passed_over and isinstance(recorded.event, reaction.EVENTS):
                     await self._deliver(
                         reaction,
                         _Work(recorded.position, recorded.position, recorded),

@@ -17,7 +17,7 @@ from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
 from omegad.search.question import tells_of
 from omegad.storage.driver import Connection
-from omegad.text.languages import READ_CHARACTERS, Language, language_of
+from omegad.text.languages import Language, language_of
 
 # A cosine that is usual for texts that have nothing to do with each other, below which differences say little
 UNRELATED = 0.1
@@ -36,10 +36,8 @@ SHORTEST, USUAL, LONGEST = (
 OF_AN_ANSWER = 0.4  # the cosine of an answer in English, as it often is
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
 BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
-
-_TEXTS = (
-    "SELECT m.id, substr(m.content, 1, ?) FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
-)
+OWN = 0.5  # of what is looked at, as which that counts that is in the question's own language
+LANGUAGE_CHARACTERS = 400  # of a text, that tell its language
 
 
 def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lead: float) -> dict[str, float]:
@@ -63,19 +61,25 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
     if places and sought.is_multilingual and is_whatever:
         return {"intercept": 1.0, "ahead": 0.0, "language": 1.0, "holds_all": 1.0, "in_period": 1.0}
     if places and sought.is_multilingual:
-        among = known.is_embedded
+        among, shown = known.is_embedded, seen.shown
         if rows[0] in then:  # it is asked of what is of that time, as if there were nothing else
             among = among & np.isin(known.ids, [*then])
+            shown = {row: shown[row] for row in then}
             places = [place for place in places if among[place]] or places
             memories = len(then)
             by_chance = math.sqrt(math.log(memories))
         nearest = max(places, key=lambda place: float(known.cosine[place]))
-        texts = dict(connection.execute(_TEXTS, (READ_CHARACTERS, str([*best]))).fetchall())
+        languages = {row: language_of(one.text[:LANGUAGE_CHARACTERS]) for row, one in shown.items()}
+        spoken = languages.get(int(known.ids[nearest]), question.language)
+        shared = [*languages.values()].count(spoken) / max(1, len(languages))
         return {
             "intercept": 1.0,
             "ahead": _ahead(known, nearest, among),
             "cosine": float(known.cosine[nearest]),
-            "language": _alike(question.language, language_of(texts[int(known.ids[nearest])])),
+            "log_cosine": _log_cosine(known, places),
+            "language": _alike(question.language, spoken),
+            # One of another language than the others stands out by that alone.
+            "common": OWN if spoken == question.language else shared,
             # A short question is near to less.
             "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
             "by_chance": min(by_chance, BY_CHANCE_MAX),

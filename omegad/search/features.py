@@ -74,7 +74,6 @@ LIGHTLY = 1  # memories that are taken to hold a word, and as many not to
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 NEAR = 0.4  # a cosine of what has to do with the question
 TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
-BESIDE_OF_THEN = 0.25  # what that counts where whatever is of then is asked for, and something was said then
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
 _SAID = f"SELECT m.id, {SAID} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
@@ -219,7 +218,7 @@ def shown(
     period = question.period
     of_then = np.array([0.0 if period is None else _in_period(period, said_us) for said_us in found.said_us])
     if question.asks_whatever and of_then.max() == 1:
-        of_then[of_then == TOLD_LATER] = BESIDE_OF_THEN
+        of_then[of_then == TOLD_LATER] = 0.0  # what was said then is asked for, and is there
     speaks = question.language.is_english
     says = [
         _SAYS[text] if speaks and author is not None else (False, False)

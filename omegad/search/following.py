@@ -1,6 +1,6 @@
 """Whether a newer memory speaks of the same thing as an older one that a question names, or denies it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +11,22 @@ from omegad.storage.driver import Connection
 
 _DENIED = """
 SELECT n.id, m.id FROM memories AS m JOIN memories AS n ON n.node_id = m.contradicted_by
-WHERE m.id IN (SELECT value FROM json_each(?1)) AND n.id IN (SELECT value FROM json_each(?1))
+WHERE m.id IN (SELECT value FROM json_each(?))
 """
 
 
-def denied(connection: Connection, rows: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return where each of some memories denies each other one."""
+def denied(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the row of what denies one of some memories, with that one's."""
+    return connection.execute(_DENIED, (str(list(rows)),)).fetchall()
+
+
+def as_matrix(pairs: Iterable[tuple[int, int]], rows: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return which of some rows are a pair with which others."""
     places = {row: place for place, row in enumerate(rows)}
     found: npt.NDArray[np.bool_] = np.zeros((len(rows), len(rows)), np.bool_)
-    for newer, older in connection.execute(_DENIED, (str(list(rows)),)):
-        found[places[newer], places[older]] = True
+    for one, other in pairs:
+        if one in places and other in places:
+            found[places[one], places[other]] = True
     return found
 
 

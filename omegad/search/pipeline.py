@@ -311,7 +311,13 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
     best = ranking.ranked(seen.rows, weighed, FEATURES)
     if seen.question.is_past or not best:
         return best
-    return ranking.renewed(best, _statements(connection, best[:COMPARED], seen), model.newness)
+    # What denies one of the first is compared with them, however far behind.
+    first, rest = best[:COMPARED], best[COMPARED:]
+    denials = following.denied(connection, [one.id for one in first])
+    denying = {newer for newer, _ in denials}
+    first += [one for one in rest if one.id in denying]
+    rest = [one for one in rest if one.id not in denying]
+    return ranking.renewed([*first, *rest], _statements(connection, first, seen, denials), model.newness)
 
 
 def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
@@ -344,7 +350,9 @@ def _sought(
     )
 
 
-def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) -> Statements:
+def _statements(
+    connection: Connection, best: Sequence[Ranked], seen: Observed, denials: Sequence[tuple[int, int]]
+) -> Statements:
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
     index, vector = seen.sought.index, seen.sought.vector
@@ -366,9 +374,9 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     )
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
-    denies = following.denied(connection, rows)
+    denies = following.as_matrix(denials, rows)
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE) | denies
-    may_follow = apart & stated[:, None] & stated[None, :] & as_much
+    may_follow = (apart | denies) & stated[:, None] & stated[None, :] & as_much
     return Statements(
         said=said,
         cosine=alike,

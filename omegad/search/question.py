@@ -13,7 +13,7 @@ import msgspec
 from omegad.embedding.passages import letters
 from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
 from omegad.search.clauses import SENTENCE_END
-from omegad.text.calendars import UNSPACED, in_english, in_month
+from omegad.text.calendars import UNSPACED, in_english, in_month, languages_of
 from omegad.text.languages import Language, language, language_of
 from omegad.text.periods import Period, period
 
@@ -65,7 +65,7 @@ _ASKING = [
     pt aconteceu passou ocorreu fizemos fiz fez feito foi novo no nós trabalhamos trabalhado
     pt decidimos decidido
     it successo accaduto avvenuto abbiamo ho fatto stato nuovo lavorato deciso decisioni
-    nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan besloten beslist
+    nl gebeurd gebeurde gedaan deden nieuws gewerkt waaraan besloten beslist hebben heb we
     sv hänt hände gjorde gjort nytt arbetade beslutade bestämde
     da skete sket gjorde gjort nyt arbejdede
     no skjedde skjedd gjorde gjort nytt jobbet
@@ -74,19 +74,21 @@ _ASKING = [
     cs stalo dělo dělali udělali pracovali nového
     ro întâmplat petrecut făcut lucrat nou
     hu történt csináltunk tettünk dolgoztunk
-    tr oldu neler yaptık yapıldı üzerinde üzerine çalıştık ayı ayında ayda te ta
+    tr oldu neler yaptık yapıldı üzerinde üzerine çalıştık ayı ayında ayda te ta neye karar verdik
+    tr verildi kararlar kararları aldık alındı
     id terjadi lakukan dilakukan kerjakan dikerjakan kami kita
     vi chuyện xảy ra vào làm ta
     ru случилось произошло было делали сделали сделано над чем работали нового решили решено
-    ar حدث حصل جرى تم فعلنا فعلناه عملنا
+    ar حدث حصل جرى تم فعلنا فعلناه عملنا قررنا قررناه
     ur ہوا ہم نے کیا گیا کام
     hi में क्या हुआ हुई हमने किया गया काम
     bn এ কী হয়েছিল ঘটেছিল করা করেছি করেছিলাম আমরা নিয়ে কাজ
     el τον την έγινε συνέβη κάναμε δουλέψαμε νέο
     he קרה היה עשינו נעשה עבדנו
     zh 发生 做 忙 在 事情 工作 哪些 怎么 了 我们 什么 决定
-    ja 何 を は に か が 私たち あり 起き 起こり 行われ し やり 取り組み ました した 決め
-    ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 에 결정
+    ja 何 を は に か が 私たち あり あった 起き 起こり 行われ し やり 取り組み ました した 決め
+    ko 무슨 일이 있었나요 있었어 있었지 했나요 했어 했지 했습니까 에 결정 무엇을 우리가 우리는 결정을
+    ko 결정했나요 결정했어 결정했지 결정했습니까 결정됐나요
     th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
     """.strip().splitlines()  # noqa: RUF001
 ]
@@ -205,6 +207,8 @@ def _likely(text: str) -> Iterator[Language]:
     words = {*_LETTERS.findall(text.lower())}
     if len(words) > SHORT:
         return
+    if len(words) == 1 and text.rstrip().endswith(ASKS):  # nothing but a time ("mars ?")
+        yield from map(language, languages_of(*words))
     for code, asks in _WHATEVER.items():
         if code in UNSPACED or words.isdisjoint(asks):
             continue

@@ -4,6 +4,7 @@ A score is the sum of what explains it: the weight of each feature times the fea
 beyond that.
 """
 
+import math
 import statistics
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from omegad.search.model import Array, Newness
 from omegad.text.languages import language_of
 
-RANKING_VERSION = 11
+RANKING_VERSION = 12
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
@@ -86,7 +87,7 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
 
     A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
     most `reach`, times how much the two are the same matter: how much more alike than the candidates are
-    among themselves, and than each is to so many others; entirely, where it denies the other. Nothing is
+    among themselves, and than each is to so many others; however far, where it denies the other. Nothing is
     lowered, so that what is wrongly taken for outdated stays one place below.
     """
     count = len(statements.said)
@@ -99,8 +100,9 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     others = np.minimum(usual + newness.same[1] * (1 - usual), np.minimum(crowd[:, None], crowd[None, :]))
     low, high = (1 - (1 - np.maximum(usual, others)) * (1 - share) for share in newness.same)
     alike = np.clip((statements.cosine - low) / (high - low), 0.0, 1.0)
-    alike = np.where(statements.denies, 1.0, 0.0 if is_blind else alike)
+    alike = np.where(is_blind, 0.0, alike)
     reach = newness.reach * alike * statements.may_follow
+    reach[statements.denies & statements.may_follow] = math.inf
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
     lifted = [one.score for one in first]
     # A dozen at most, for which loops cost less than arrays.

@@ -35,41 +35,14 @@ VIEWS = ("memories", "audit", "conversations", details.VIEW)
 SESSIONS_MAX = 30
 """So many of a project's sessions are looked at, those that began last."""
 COMMAND_CHARACTERS_MAX = 120
-EDITS = frozenset(
-    {
-        "edit",
-        "write",
-        "multiedit",
-        "notebookedit",
-        "apply_patch",
-        "replace",
-        "write_file",
-        "edit_file",
-        "create_file",
-        "create",
-        "str_replace",
-    }
-)
-COMMON = frozenset(
-    {
-        "cat",
-        "cd",
-        "echo",
-        "find",
-        "git",
-        "grep",
-        "head",
-        "ls",
-        "mkdir",
-        "pwd",
-        "rg",
-        "sed",
-        "sleep",
-        "tail",
-        "wc",
-        "which",
-    }
-)
+_EDITS_TEXT = """
+edit write multiedit notebookedit apply_patch replace write_file edit_file create_file create str_replace
+"""
+EDITS = frozenset(_EDITS_TEXT.split())
+_COMMON_TEXT = """
+cat cd echo find git grep head ls mkdir pwd rg sed sleep tail wc which
+"""
+COMMON = frozenset(_COMMON_TEXT.split())
 """Programs that say nothing of a person's habits."""
 
 _SESSIONS = """

@@ -106,47 +106,20 @@ TOOLS: dict[str, tuple[str, ...]] = {
 
 _MOVES = frozenset(("move", "rename", "relocate"))
 _PATCHES = frozenset(("apply", "patch"))
-_PUTS = frozenset(
-    (
-        "edit",
-        "write",
-        "overwrite",
-        "rewrite",
-        "create",
-        "insert",
-        "append",
-        "prepend",
-        "save",
-        "add",
-        "touch",
-        "apply",
-        "patch",
-    )
-)
+_PUTS_TEXT = """
+edit write overwrite rewrite create insert append prepend save add touch apply patch
+"""
+_PUTS = frozenset(_PUTS_TEXT.split())
 _ALTERS = frozenset(
     ("replace", "update", "modify", "change", "delete", "remove", "truncate", "refactor", "format", "fix")
 )
 _TAKES = _MOVES | {"delete", "remove"}
 """What may be done to a folder, and is done to all that lies in it."""
 _WRITES = _MOVES | _PUTS | _ALTERS
-_READS = frozenset(
-    (
-        "read",
-        "view",
-        "get",
-        "list",
-        "search",
-        "find",
-        "grep",
-        "show",
-        "diff",
-        "check",
-        "preview",
-        "describe",
-        "fetch",
-        "query",
-    )
-)
+_READS_TEXT = """
+read view get list search find grep show diff check preview describe fetch query
+"""
+_READS = frozenset(_READS_TEXT.split())
 _FOLDERS = frozenset(("directory", "directories", "dir", "folder", "folders"))
 _LOOKS = frozenset(("view", "read", "list"))
 """What a tool of many commands is told where it is to change nothing."""

@@ -123,6 +123,13 @@ def in_month(question: str, code: str) -> str | None:
     return None
 
 
+def languages_of(word: str) -> tuple[str, ...]:
+    """Return the codes of the languages in which a word, in lower case, names a time."""
+    return tuple(
+        code for code, names in _all().items() if any(word in said.split("|") for said in names.values())
+    )
+
+
 def _is_time(match: re.Match[str]) -> bool:
     """Say whether a month's name is one: a short one may be another word, as "mai" in Romanian is."""
     before = match.string[max(0, match.start() - BESIDE) : match.start()]
@@ -139,6 +146,13 @@ def _is_dated(match: re.Match[str]) -> bool:
     before = match.string[max(0, match.start() - BESIDE) : match.start()]
     after = match.string[match.end() : match.end() + BESIDE]
     return _NUMBER_BEFORE.search(before) is not None or _NUMBER_AFTER.match(after) is not None
+
+
+@cache
+def time_words() -> frozenset[str]:
+    """Return the words that times are told by, in lower case, of all languages."""
+    names = [name for known in _all().values() for one in known.items() for name in one]
+    return frozenset(word.lower() for name in names for word in _WORD.findall(name) if len(word) > 1)
 
 
 @cache

@@ -37,7 +37,7 @@ class ViewFold(Fold):
 
     def note(self, connection: Connection, reached: Collection[Checkpoint]) -> None:
         """Write the checkpoints."""
-        generation.move_checkpoints(connection, reached)
+        generation.move_checkpoints(connection, reached, len(self.marks))
 
     def bound(
         self,

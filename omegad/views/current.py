@@ -193,15 +193,17 @@ class Views:
             with anyio.move_on_after(barrier.wait_s):
                 while self._unserved(barrier.names):
                     await self.driver.moved()
-        elif self.driver.position(barrier.names) >= max(barrier.wanted, self.driver.generation.whole_from):
+        elif self._shows(barrier):
             return  # as nearly always
-        with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
-            await self.wait_for(barrier.must, barrier.names)
-        if patience.cancelled_caught:
-            raise Stale(
-                f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s"
-            )
-        if barrier.makes_do and self.driver.trouble:
+        self._check_served(barrier.names)
+        if barrier.must:
+            with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
+                await self.wait_for(barrier.must, barrier.names)
+            if patience.cancelled_caught:
+                raise Stale(
+                    f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s"
+                )
+        if self._shows(barrier) or (barrier.makes_do and self.driver.trouble):
             return
         with anyio.move_on_after(barrier.wait_s):
             try:
@@ -209,6 +211,11 @@ class Views:
             except Unavailable:
                 if not barrier.makes_do:
                     raise
+
+    def _shows(self, barrier: Barrier) -> bool:
+        """Say whether the views show all that is worth waiting for."""
+        whole_from = self.driver.generation.whole_from
+        return self.driver.position(barrier.names) >= max(barrier.wanted, whole_from)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Do *work* on the views as they are, all of whose reads see one moment, beside those who ask

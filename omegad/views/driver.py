@@ -78,8 +78,9 @@ class Driver:
         while True:
             if not self._lagging():
                 await self._log.wait_beyond(self._front())
-                with anyio.move_on_after(self._next_s - monotonic()):
-                    await self._is_awaited.wait()
+                if (wait_s := self._next_s - monotonic()) > 0:
+                    with anyio.move_on_after(wait_s):
+                        await self._is_awaited.wait()
                 self._next_s = monotonic() + STEP_S
             try:
                 await self.step()
@@ -116,9 +117,9 @@ class Driver:
 
     async def step(self) -> None:
         """Take one batch forward in the projections at the front, and one in those that lag."""
-        front = self._front()
-        leading = [name for name, one in self._healthy().items() if one.position == front]
-        lagging = self._lagging()
+        healthy, front = self._healthy(), self._front()
+        leading = [name for name, one in healthy.items() if one.position == front]
+        lagging = [name for name, one in healthy.items() if one.position < front]
         for names, end in ((leading, self._log.head), (lagging, front)):
             if part := self._fold.next(dict.fromkeys(names, end), BATCH_EVENTS):
                 await self._apply(part)

@@ -42,10 +42,8 @@ REBUILD_CACHE_KIB = (
     16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
 )
 
-_MOVE_CHECKPOINTS = """
-UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ?
-WHERE name IN (SELECT value FROM json_each(?))
-"""
+_MOVE_ALL_CHECKPOINTS = "UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ?"
+_MOVE_CHECKPOINTS = f"{_MOVE_ALL_CHECKPOINTS} WHERE name IN (SELECT value FROM json_each(?))"
 
 _log = structlog.get_logger(__name__)
 
@@ -323,10 +321,15 @@ def save_checkpoint(connection: Connection, checkpoint: Checkpoint) -> Checkpoin
     return checkpoint
 
 
-def move_checkpoints(connection: Connection, reached: Iterable[Checkpoint]) -> None:
-    """Write how far projections have come whose checkpoints are there, in the transaction of the rows."""
+def move_checkpoints(connection: Connection, reached: Iterable[Checkpoint], of: int) -> None:
+    """Write how far projections have come, which are among so many whose checkpoints are there, in the
+    transaction of the rows.
+    """
     alike = defaultdict[tuple[object, ...], list[str]](list)
     for one in reached:
         alike[one.position, one.chain, one.failed_position, one.error].append(one.name)
     for moved, names in alike.items():
-        connection.execute(_MOVE_CHECKPOINTS, (*moved, msgspec.json.encode(names).decode()))
+        if len(names) == of:  # as nearly always
+            connection.execute(_MOVE_ALL_CHECKPOINTS, moved)
+        else:
+            connection.execute(_MOVE_CHECKPOINTS, (*moved, msgspec.json.encode(names).decode()))

@@ -127,6 +127,27 @@ class Home:
         with self.client() as client:
             return client.call(method, **params)
 
+    def verb(
+        self, *words: str, said: str = "", within_s: float = PATIENCE_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a verb in a process of its own, which is told something on standard input."""
+        return subprocess.run(
+            [sys.executable, "-m", "omegad", *words],
+            cwd=ROOT,
+            env=self.environ,
+            input=said,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=within_s,
+        )
+
+    def shown(self, *words: str) -> str:
+        """Return what a verb prints of which nothing is to be said beside that."""
+        done = self.verb(*words)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
     def kill(self) -> None:
         """End the daemon as a power cut would, if it runs."""
         if self._process:

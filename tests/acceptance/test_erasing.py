@@ -4,11 +4,10 @@ meanwhile.
 
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -38,16 +37,10 @@ def holding(home: Home, *, apart_from: str = "\0") -> set[str]:
     }
 
 
-def omegad(home: Home, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "omegad", *arguments],
-        env=home.environ,
-        capture_output=True,
-        check=False,
-        timeout=2 * PATIENCE_S,
-    )
+def omegad(home: Home, *words: str, said: str = "", status: int = 0) -> str:
+    done = home.verb(*words, said=said, within_s=2 * PATIENCE_S)
     assert done.returncode == status, done
-    return done.stdout.decode() + done.stderr.decode()
+    return done.stdout + done.stderr
 
 
 def say(home: Home, session: str) -> str:
@@ -191,23 +184,9 @@ def test_a_phrase_that_is_given_where_nobody_sees_it_is_erased_and_told_nowhere(
     say(home, "s-1")
     home.call("memory.store", content=f"The code of the door is {CODE} since May", project="house")
     until(home.caught_up)
-    phrase = f" opens with {CODE},".encode()
-    words = [sys.executable, "-m", "omegad", "memory", "erase", "--text"]
-
-    def erase(*more: str, status: int) -> str:
-        done = subprocess.run(
-            [*words, *more],
-            input=phrase,
-            env=home.environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            timeout=PATIENCE_S,
-        )
-        assert done.returncode == status, done
-        return done.stdout.decode()
-
-    assert "wherever it stands" in (shown := erase(status=1))
+    erase = partial(omegad, home, "memory", "erase", "--text")
+    phrase = f" opens with {CODE},"
+    assert "wherever it stands" in (shown := erase(said=phrase, status=1))
     assert all(
         one in shown
         for one in (
@@ -219,11 +198,10 @@ def test_a_phrase_that_is_given_where_nobody_sees_it_is_erased_and_told_nowhere(
         )
     )
     assert CODE not in shown
-    assert CODE not in (told := erase("--yes", status=0))
+    assert CODE not in (told := erase("--yes", said=phrase))
     assert "erased the text" in told
     assert {"log.db", "views-1.db"} <= holding(home), "the other memory says the code, too"
-    phrase = f"code of the door is {CODE} since".encode()
-    erase("--yes", status=0)
+    erase("--yes", said=f"code of the door is {CODE} since")
     assert holding(home) == set()
     assert CODE not in home.printed()
     home.check()

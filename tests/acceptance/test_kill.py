@@ -1,220 +1,22 @@
-"""What was acknowledged survives `kill -9`, once, in order, and the views come to show it."""
+"""What is left of builds, starts and files that are broken off: the next start goes on. What was acknowledged
+is tortured in `tests/torture`.
+"""
 
 import asyncio
 import os
-import random
 import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from omegad.client import AsyncClient
-from omegad.runtime.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
-from tests.forking import ROOT
-from tests.seeds import SEED
-
-CHANCE = random.Random(SEED)  # noqa: S311  any moment will do
-ROUNDS = int(os.environ.get("KILLS", "6"))
-ROUNDS_MAX = 200  # of which each writes a number of its own
-ACKNOWLEDGED_MIN = int(os.environ.get("KILLED_WRITES", "500"))
-WRITERS = 4
-AT_ONCE = 4  # requests that each writer has under way
-KILLED_AFTER = (1, 200)  # acknowledgements
-SENT_AGAIN = 300
-
-
-class Write(NamedTuple):
-    """One request of a writer, which is the same request however often it is sent."""
-
-    writer: str
-    method: str
-    params: dict[str, Any]
-
-    @property
-    def content(self) -> str:
-        return str(self.params["content"] if self.method == "memory.store" else self.params["tool_input"])
-
-
-class Book:
-    """What the writers have asked for, and what they were told."""
-
-    def __init__(self) -> None:
-        self.acknowledged: dict[str, tuple[Write, dict[str, Any]]] = {}
-        self.unanswered: dict[str, Write] = {}
-        self._numbers = count(1)
-
-    def next(self, writer: str) -> Write:
-        number = next(self._numbers)
-        if number % 3:
-            params = {
-                "session_id": writer,
-                "tool_name": "Bash",
-                "tool_input": f"make target-{number}",
-                "tool_use_id": f"use-{number}",
-            }
-            return Write(writer, "tool.record", {**params, "request_id": f"r{number}"})
-        ack = "durable" if number % 2 else "related"
-        content = f"Build number {number} of the {writer} needs target_{number} before anything else"
-        return Write(
-            writer,
-            "memory.store",
-            {"content": content, "ack": ack, "tags": ["build"], "request_id": f"r{number}"},
-        )
-
-    async def send(self, client: AsyncClient, write: Write) -> None:
-        request_id = write.params["request_id"]
-        self.unanswered[request_id] = write
-        self.acknowledged[request_id] = write, await client.call(write.method, **write.params)
-        del self.unanswered[request_id]
-
-
-async def _keep_writing(home: Home, book: Book, writer: str) -> None:
-    """Write until the daemon is gone."""
-
-    async def one_after_another(client: AsyncClient) -> None:
-        while True:
-            await book.send(client, book.next(writer))
-
-    with suppress(NoDaemon):
-        async with AsyncClient(home.socket, name=writer) as client:
-            await asyncio.gather(*(one_after_another(client) for _ in range(AT_ONCE)))
-
-
-class Tally:
-    """What went on beside the writers: rebuilds that were whole, kills while one was under way, and
-    backups.
-    """
-
-    def __init__(self, home: Home) -> None:
-        self.rebuilt = 0
-        self.killed_while_building = 0
-        self.backups: list[subprocess.Popen[bytes]] = []
-        self._home = home
-
-    async def rebuild(self) -> None:
-        """Have the views built again and again, until the daemon is gone."""
-        with suppress(NoDaemon):
-            async with AsyncClient(self._home.socket, name="rebuilder", timeout_s=PATIENCE_S) as client:
-                while True:
-                    await client.call("views.rebuild")
-                    self.rebuilt += 1
-
-    def back_up(self) -> None:
-        """Begin a backup, unless one is under way; it goes on when the daemon is killed."""
-        if not self.backups or self.backups[-1].poll() is not None:
-            command = [
-                sys.executable,
-                "-m",
-                "omegad",
-                "backup",
-                str(self._home.path.with_name(f"backup-{len(self.backups)}.db")),
-            ]
-            self.backups.append(
-                subprocess.Popen(command, env=self._home.environ, cwd=ROOT, stdout=subprocess.DEVNULL)
-            )
-
-
-async def _write_until_killed(home: Home, book: Book, beside: Tally, *, waits_for_a_rebuild: bool) -> None:
-    enough = len(book.acknowledged) + CHANCE.randint(*KILLED_AFTER)
-    beside.back_up()
-    tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
-    tasks.append(asyncio.create_task(beside.rebuild()))
-    async with asyncio.timeout(PATIENCE_S):
-        # Nothing tells of it
-        while len(book.acknowledged) < enough or (waits_for_a_rebuild and not _unfinished(home)):  # noqa: ASYNC110
-            await asyncio.sleep(CHANCE.uniform(0, 0.005))
-        beside.killed_while_building += bool(_unfinished(home))
-        await asyncio.to_thread(home.kill)
-        await asyncio.gather(*tasks)
-
-
-async def _say_again(home: Home, writes: list[Write]) -> list[dict[str, Any]]:
-    clients = {writer: AsyncClient(home.socket, name=writer) for writer in {write.writer for write in writes}}
-    answers = []
-    try:
-        for client in clients.values():
-            await client.__aenter__()
-        for write in writes:
-            # One after another
-            answers.append(await clients[write.writer].call(write.method, **write.params))  # noqa: PERF401
-    finally:
-        for client in clients.values():
-            await client.close()
-    return answers
-
-
-def _content(event: dict[str, Any]) -> str:
-    data = event["data"]
-    return str(data["content"] if event["tag"].startswith("memory.stored") else data["tool_input"]["head"])
-
-
-@pytest.mark.long
-async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: Home) -> None:
-    book, beside = Book(), Tally(home)
-    for number in range(ROUNDS_MAX):
-        home.start()
-        await _write_until_killed(home, book, beside, waits_for_a_rebuild=bool(number % 2))
-        if number + 1 >= ROUNDS and len(book.acknowledged) > ACKNOWLEDGED_MIN:
-            break
-    assert len(book.acknowledged) > ACKNOWLEDGED_MIN
-    assert book.unanswered, "no kill ever came while anything was under way"
-    assert beside.killed_while_building
-    assert [backup.wait(PATIENCE_S) for backup in beside.backups] == [0] * len(beside.backups)
-
-    home.start()
-    assert not _unfinished(home)
-    events = home.events()
-    kills = f"{number + 1} kills, {beside.killed_while_building} while views were built"
-    print(  # noqa: T201
-        f"{len(book.acknowledged)} writes, {kills}; {beside.rebuilt} rebuilds, {len(beside.backups)} backups"
-    )
-    _everything_acknowledged_is_there(book, events)
-    home.check()
-    await _nothing_is_appended_twice(home, book, events)
-    home.check()
-
-
-def _everything_acknowledged_is_there(book: Book, events: list[dict[str, Any]]) -> None:
-    assert [event["position"] for event in events] == list(range(1, len(events) + 1))
-    recorded = [event["recorded_at"] for event in events]
-    assert recorded == sorted(recorded)
-    for write, answer in book.acknowledged.values():
-        event = events[answer["position"] - 1]
-        assert (event["client"], _content(event)) == (write.writer, write.content)
-        if write.method == "memory.store":
-            assert (answer["outcome"], event["data"]["memory_id"]) == ("stored", answer["memory_id"])
-    assert max(Counter(_content(event) for event in events).values()) == 1
-    asked = {write.content for write, _ in book.acknowledged.values()} | {
-        write.content for write in book.unanswered.values()
-    }
-    assert {_content(event) for event in events} <= asked
-
-
-async def _nothing_is_appended_twice(home: Home, book: Book, events: list[dict[str, Any]]) -> None:
-    known = {_content(event): event["position"] for event in events}
-    answered = CHANCE.sample(sorted(book.acknowledged), SENT_AGAIN)
-    again = await _say_again(home, [book.acknowledged[request_id][0] for request_id in answered])
-    assert again == [book.acknowledged[request_id][1] for request_id in answered]
-    assert len(home.events()) == len(events)
-
-    unanswered = list(book.unanswered.values())
-    first = await _say_again(home, unanswered)
-    for write, answer in zip(unanswered, first, strict=True):
-        assert answer["position"] == known.get(write.content, answer["position"])
-    assert len(home.events()) == len(events) + sum(write.content not in known for write in unanswered)
-    assert await _say_again(home, unanswered) == first
-    assert len(home.events()) == len(events) + sum(write.content not in known for write in unanswered)
 
 
 def _fill(home: Home, memories: int, calls: int) -> None:

@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
@@ -17,7 +15,6 @@ import pytest
 
 from omegad.edge.cli.transfer import salvage
 from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
-from tests.forking import ROOT
 
 MEMORIES: list[dict[str, Any]] = [
     {
@@ -29,13 +26,6 @@ MEMORIES: list[dict[str, Any]] = [
     }
     for number in range(20)
 ]
-
-
-def _omegad(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "omegad", *arguments]
-    return subprocess.run(
-        command, cwd=ROOT, env=home.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S
-    )
 
 
 def _remove_wal(home: Home) -> None:
@@ -150,11 +140,11 @@ def test_the_memories_of_a_log_that_was_lost_are_salvaged(
 ) -> None:
     before = filled(is_checkpointed=True)
     _remove_wal(home)
-    written = _omegad(home, "salvage")
+    written = home.verb("salvage")
     assert len(written.stdout.splitlines()) == len(MEMORIES), written.stderr
     lines = tmp_path / "salvaged.jsonl"
     lines.write_text(written.stdout)
-    accepted = _omegad(home, "salvage", "--accept-log")
+    accepted = home.verb("salvage", "--accept-log")
     assert accepted.returncode == 0, accepted.stderr
     aside = accepted.stdout.splitlines()
     assert len(aside) == 1
@@ -163,13 +153,13 @@ def test_the_memories_of_a_log_that_was_lost_are_salvaged(
         memory["content"] for memory in MEMORIES[10:]
     )
     for _ in range(2):
-        restored = _omegad(home, "salvage", "--restore", str(lines))
+        restored = home.verb("salvage", "--restore", str(lines))
         assert restored.returncode == 0, restored.stderr
     assert _rows(home) == before
     until(home.caught_up)
     home.check()
     home.restart()
-    assert _omegad(home, "salvage", aside[0]).stdout == written.stdout
+    assert home.verb("salvage", aside[0]).stdout == written.stdout
 
 
 def test_views_that_are_behind_their_log_are_no_reason_to_refuse_it(home: Home) -> None:
@@ -215,14 +205,14 @@ def test_views_of_an_earlier_version_are_salvaged_as_far_as_they_go(tmp_path: Pa
 
 
 def test_nothing_is_salvaged_from_what_is_not_there(home: Home, tmp_path: Path) -> None:
-    assert _omegad(home, "salvage").returncode == 1
-    assert "no file of views" in _omegad(home, "salvage").stderr
+    assert home.verb("salvage").returncode == 1
+    assert "no file of views" in home.verb("salvage").stderr
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
         connection.execute("CREATE TABLE other (id)")
-    assert "has no memories" in _omegad(home, "salvage", str(tmp_path / "other.db")).stderr
+    assert "has no memories" in home.verb("salvage", str(tmp_path / "other.db")).stderr
     lines = tmp_path / "lines"
     lines.write_text(json.dumps({"content": "no line of ours"}))
     home.start()
-    refused = _omegad(home, "salvage", "--restore", str(lines))
+    refused = home.verb("salvage", "--restore", str(lines))
     assert (refused.returncode, "line 1" in refused.stderr) == (2, True)
-    assert "another omegad serves this home" in _omegad(home, "salvage", "--accept-log").stderr
+    assert "another omegad serves this home" in home.verb("salvage", "--accept-log").stderr

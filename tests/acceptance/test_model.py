@@ -122,6 +122,31 @@ def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_w
     assert [one["memory_id"] for one in _store(model_daemon, newer)["may_replace"]] == [first["memory_id"]]
 
 
+def test_a_prompt_brings_up_what_may_be_denied_beside_what_may_deny_it(
+    model_daemon: Home, tmp_path: Path
+) -> None:
+    folder = tmp_path / "corvid"
+    (folder / ".git").mkdir(parents=True)
+    same = (
+        "each pull request gets its own machine with a seeded copy of the catalogue, and QA signs off there"
+    )
+    given = {"event_type": "decision", "project": "corvid"}
+    old = _store(model_daemon, f"Previews of the storefront run on Gitpod: {same}", **given)["memory_id"]
+    newer = f"Previews of the storefront switched to Codespaces: {same}"
+    stored = _store(model_daemon, newer, **given)
+    assert [one["memory_id"] for one in stored["may_contradict"]] == [old]
+    prompt = "where do previews of the storefront run?"
+    asked = {"event": "UserPromptSubmit", "host": "claude-code"}
+    payload = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "prompt-1",
+        "cwd": str(folder),
+        "prompt": prompt,
+    }
+    told = str(model_daemon.call("hook.dispatch", **asked, payload=payload))
+    assert f"({stored['memory_id']}, later, may deny it: Previews of the storefront switched to" in told
+
+
 def test_what_is_near_is_related_and_what_is_not_is_not(model_daemon: Home) -> None:
     first = _store(model_daemon, "The nightly backup of the database takes forty minutes")
     near = _store(model_daemon, "Database backups run every night and are kept for a month")

@@ -51,10 +51,7 @@ WORDS = [b"halibut", b"turbot", b"sturgeon", b"lamprey", b"gudgeon", b"burbot", 
 def run(home: Home, *words: str, said: str = "") -> tuple[int, str]:
     """Run a verb, in a fork unless it is told something; return its status and what it prints."""
     if said or "PYTHONPATH" in home.environ:
-        command = [sys.executable, "-m", "omegad", *words]
-        ended = subprocess.run(
-            command, env=home.environ, cwd=ROOT, input=said, capture_output=True, text=True, check=False
-        )
+        ended = home.verb(*words, said=said)
         return ended.returncode, ended.stderr + ended.stdout
     output = home.path.with_name(f"{home.path.name}.said")
     output.unlink(missing_ok=True)

@@ -3,29 +3,15 @@ of the identity.
 """
 
 import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from omegad.runtime.errors import Invalid
-from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
+from tests.acceptance.conftest import Home, daemon, home, homes
 from tests.edge.hook.conftest import payload
 
 __all__ = ["daemon", "home", "homes"]
-
-
-def run(home: Home, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "omegad", *words],
-        env=home.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
 
 
 def assembled(home: Home, **params: Any) -> Any:
@@ -153,14 +139,14 @@ def test_of_a_place_where_nothing_is_known_nothing_is_told(daemon: Home) -> None
 
 def test_the_identity_is_files_under_git_and_every_change_is_an_event(daemon: Home) -> None:
     folder = daemon.path / "identity"
-    assert run(daemon, "identity", "init").startswith("recorded IDENTITY.md, USER.md at ")
+    assert daemon.shown("identity", "init").startswith("recorded IDENTITY.md, USER.md at ")
     assert assembled(daemon)["parts"] == []
     (folder / "IDENTITY.md").write_text("You are terse.\n")
     (folder / "SOUL.md").write_text("Say what you do not know; password=hunter2hunter2\n")
-    assert run(daemon, "identity", "commit").startswith("recorded IDENTITY.md, SOUL.md at ")
-    assert run(daemon, "identity", "commit") == "nothing has changed\n"
+    assert daemon.shown("identity", "commit").startswith("recorded IDENTITY.md, SOUL.md at ")
+    assert daemon.shown("identity", "commit") == "nothing has changed\n"
     (folder / "SOUL.md").unlink()
-    assert run(daemon, "identity", "commit").startswith("recorded SOUL.md at ")
+    assert daemon.shown("identity", "commit").startswith("recorded SOUL.md at ")
     events = [event["data"] for event in daemon.events() if event["tag"] == "identity.changed@1"]
     assert [(one["file"], one["content"] is None) for one in events[-3:]] == [
         ("IDENTITY.md", False),
@@ -172,7 +158,7 @@ def test_the_identity_is_files_under_git_and_every_change_is_an_event(daemon: Ho
         ["git", "log", "--format=%H"], cwd=folder, capture_output=True, text=True, check=True
     ).stdout.split()
     assert [one["revision"] for one in events[-1:]] == log[:1]
-    assert "You are terse." in run(daemon, "identity", "show")
+    assert "You are terse." in daemon.shown("identity", "show")
     daemon.check()
 
 

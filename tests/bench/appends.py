@@ -22,7 +22,7 @@ WAITERS = 64
 
 
 def run(effort: Effort, report: Report) -> None:
-    """Measure one waiter and 64, each in turns with bare commits in the same directory."""
+    """Measure one waiter, call by call in turns with bare commits in the same directory, and 64 in rounds."""
     with homes.directory() as home:
         for figure in daemon.run(partial(_measure, home, effort)):
             report(figure)
@@ -41,8 +41,9 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
         row_bytes = await _row_bytes(log)
         with closing(bare(home / "bare.db")) as connection:
             for number in range(rounds):
-                commits(connection, singles, 1, row_bytes, bare_one)
-                await _one_after_the_other(log, _commands(singles, f"one-{number}"), one)
+                for command in _commands(singles, f"one-{number}"):  # by turns: what else wants the disk
+                    commits(connection, 1, 1, row_bytes, bare_one)
+                    await _one_after_the_other(log, [command], one)
                 timer = Timer()
                 commits(connection, batches, WAITERS, row_bytes, timer)
                 bare_many.append(batches * WAITERS / sum(timer.ms) * 1e3)

@@ -23,6 +23,7 @@ from tests.builders import (
     FakeModel,
     Served,
     at_most,
+    events_of,
     everything,
     put_model,
     served,
@@ -30,14 +31,6 @@ from tests.builders import (
 )
 
 KEYWORDS = Config(model="none")
-
-
-async def events_of(it: Served, kind: type) -> list[Any]:
-    return [
-        recorded.event
-        for recorded in await everything(it.daemon.services.log)
-        if isinstance(recorded.event, kind)
-    ]
 
 
 def hold(it: Served, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:

@@ -15,8 +15,8 @@ from omegad.rpc import endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
 from omegad.runtime import errors
-from tests.builders import PATIENCE_S
-from tests.rpc.raw_client import serving, socket_path, until
+from tests.builders import PATIENCE_S, until
+from tests.rpc.raw_client import serving, socket_path
 
 T = TypeVar("T")
 

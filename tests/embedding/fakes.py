@@ -1,7 +1,7 @@
 """A running embedder with a model of paper, for tests to hold, hurry and break."""
 
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -86,12 +86,6 @@ class Bench:
         self.session = session
         self.time = time
         self.vectors = vectors
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110  what a service looks like from outside announces no changes
-            await anyio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -15,8 +15,8 @@ from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX, Urgency
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
 from omegad.runtime.precedence import HOOKS
-from tests.builders import PATIENCE_S
-from tests.embedding.fakes import FakeSession, bench, get_many, put_model, until
+from tests.builders import PATIENCE_S, until
+from tests.embedding.fakes import FakeSession, bench, get_many, put_model
 
 
 async def test_a_vector_comes_back_for_a_query_and_for_a_store(tmp_path: Path) -> None:

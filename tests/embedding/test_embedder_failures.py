@@ -8,7 +8,8 @@ import pytest
 from omegad.embedding.breaker import FAILURES_MAX, OPEN_S
 from omegad.embedding.embedder import PROBE, TextFailed
 from omegad.runtime.errors import ModelFailed, OmegadError
-from tests.embedding.fakes import Bench, bench, put_model, until
+from tests.builders import until
+from tests.embedding.fakes import Bench, bench, put_model
 
 
 def tried(it: Bench) -> list[str]:

@@ -257,17 +257,9 @@ class Fuzz:
 
     def _is_sound(self) -> None:
         """See that the daemon is well, and prove its log and views."""
-        status = subprocess.run(
-            [sys.executable, "-m", "omegad", "status", "--json"],
-            env=self.home.environ,
-            cwd=ROOT,
-            capture_output=True,
-            check=False,
-        )
+        status = self.home.verb("status", "--json")
         if status.returncode:
-            self.wrong.append(
-                f"omegad status ended with {status.returncode}: {status.stderr.decode()[-2_000:]}"
-            )
+            self.wrong.append(f"omegad status ended with {status.returncode}: {status.stderr[-2_000:]}")
             return
         told = json.loads(status.stdout)
         if told["pid"] != self.home.process.pid or any(

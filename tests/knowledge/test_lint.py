@@ -266,24 +266,10 @@ def test_a_habit_is_no_subject_of_a_gap() -> None:
     assert findings(*HEALTHY, stored("h", "Habit: …", entity_id=habit), seen_by_query("h")) == []
 
 
-def said_by(home: Home, *words: str) -> str:
-    """Return what a person's command says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "omegad", *words],
-        env=home.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def test_the_report_is_kept_where_a_person_asks_for_that(daemon: Home) -> None:
-    assert "nothing to keep" in said_by(daemon, "lint", "--save")
+    assert "nothing to keep" in daemon.shown("lint", "--save")
     daemon.call("memory.store", content="Ada likes tea", entity_id="Ada", project="shop")
-    saved = json.loads(said_by(daemon, "lint", "--save", "--json"))["saved"]
+    saved = json.loads(daemon.shown("lint", "--save", "--json"))["saved"]
     report = daemon.call("memory.get", memory_id=saved["memory_id"])
     assert (saved["outcome"], report["source"], report["event_type"]) == (
         "stored",
@@ -291,7 +277,7 @@ def test_the_report_is_kept_where_a_person_asks_for_that(daemon: Home) -> None:
         "advisor_insight",
     )
     assert "gap (1)" in report["content"]
-    assert f"unchanged: report {saved['memory_id']}" in said_by(daemon, "lint", "--save")
+    assert f"unchanged: report {saved['memory_id']}" in daemon.shown("lint", "--save")
     of_project = daemon.call("lint.save", project="shop")
     assert (of_project["outcome"], of_project["memory_id"] != saved["memory_id"]) == ("stored", True)
     daemon.call("memory.store", content="Bo likes coffee", entity_id="Bo", project="shop")
@@ -306,13 +292,13 @@ def test_each_gap_gets_a_research_task_once(daemon: Home) -> None:
     habit = Habit("after edits", "pytest -q").entity_id
     for entity in ("Ada", "Bo", habit):
         daemon.call("memory.store", content=f"{entity} is there", entity_id=entity, project="shop")
-    assert "2 tasks put down; 0 gaps had theirs" in said_by(daemon, "lint", "--tasks")
+    assert "2 tasks put down; 0 gaps had theirs" in daemon.shown("lint", "--tasks")
     tasks = daemon.call("task.list")["tasks"]
     assert sorted(one["title"] for one in tasks) == [
         f"Research: of {entity} only 1 thing is known" for entity in ("Ada", "Bo")
     ]
     daemon.call("task.cancel", task_id=tasks[0]["task_id"], reason="never mind")
-    again = said_by(daemon, "lint", "--tasks", "--project", "shop")
+    again = daemon.shown("lint", "--tasks", "--project", "shop")
     assert "0 tasks put down; 2 gaps had theirs" in again
     assert "TASK" not in again
     assert daemon.call("lint.tasks")["tasks"] == []

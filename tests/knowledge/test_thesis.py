@@ -2,16 +2,21 @@
 and the same again after a replay.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
 from omegad.knowledge.events import Effect, Touch
-from omegad.knowledge.ripple_reaction import RippleMemory, ripple
+from omegad.knowledge.ripple_reaction import Ripple, RippleMemory, ripple
 from omegad.knowledge.theses import STALE_US
 from omegad.knowledge.thesis import OpenThesis, open_thesis
 from omegad.log.decision import Proposal
+from omegad.log.event import RecordedEvent
+from omegad.memory.events import MemoryStored
+from omegad.reactions.contract import Reader
+from omegad.requests.command import Command
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from tests.builders import FakeClock, Served, served
@@ -483,6 +488,36 @@ async def test_a_memory_whose_thesis_was_revised_or_resolved_meanwhile_opens_no_
             stated["thesis_id"]
         ]
         assert it.daemon.services.log.head == head + 1, "of the restored memory alone"
+
+
+async def test_what_is_stored_far_from_everything_is_looked_at_only_while_a_thesis_is_open(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at, react = list[str](), Ripple.react
+
+    def noting(self: Ripple, recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
+        if isinstance(recorded.event, MemoryStored):
+            looked_at.append(recorded.event.content)
+        return react(self, recorded, reader)
+
+    monkeypatch.setattr(Ripple, "react", noting)
+    async with served(paths, clock) as it:
+        for said in ("rye bread needs a sour dough", "the bridge is closed on Mondays"):
+            await say(it, said, "a")
+            await it.caught_up()
+        stated = await state(it)
+        await say(it, AGREEING[0], "b")
+        assert sides(await get(it, stated["thesis_id"])) == (1, 0, 0, 0)
+        await it.caller.call("thesis.resolve", thesis_id=stated["thesis_id"], outcome="yes", source="seen")
+        for said in ("a kettle whistles when it boils", "owls hunt at night"):
+            await say(it, said, "a")
+            await it.caught_up()
+    assert looked_at == [
+        "rye bread needs a sour dough",  # after a start, when nothing is known of theses
+        BELIEF,
+        AGREEING[0],
+        "a kettle whistles when it boils",  # when it is not known yet that none is open any more
+    ]
 
 
 async def test_evidence_for_a_former_version_does_not_reach_the_one_that_follows(

@@ -187,11 +187,11 @@ async def test_an_event_too_large_is_refused_alone(tmp_path: Path) -> None:
 async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(
     tmp_path: Path, commits: list[int]
 ) -> None:
-    seen: list[str | None] = []
+    seen: list[tuple[str | None, Position | None]] = []
 
     def look(guards: DecisionState, _now_us: int) -> Decision:
         found = guards[Memories].get("mem-1")
-        seen.append(found.state if found else None)
+        seen.append((found.state if found else None, guards.head))
         return Decision(answer=Written())
 
     async with running_log(tmp_path / "log.db") as log:
@@ -203,7 +203,7 @@ async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(
             Proposal(decide=look),
         ]
         await asyncio.gather(*(log.append(step) for step in steps))
-    assert seen == [None, "active", "deleted"]
+    assert seen == [(None, 0), ("active", 1), ("deleted", 2)]
     assert commits == [5]
 
 

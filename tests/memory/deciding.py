@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event
+from omegad.log.event import Event, Position
 from omegad.memory.state import MemoryState
 from tests.builders import START_US
 
@@ -16,14 +16,16 @@ HERE = "here"
 
 
 class FakeGuards:
-    """A decision state that knows of memories what it is told."""
+    """A decision state that knows of memories what it is told, and where the log ends if it is."""
 
     def __init__(
         self,
         *known: MemoryState,
         embedded: tuple[str, ...] = (),
         conflicts: dict[tuple[str, str], str] | None = None,
+        head: Position | None = None,
     ) -> None:
+        self.head = head
         self._conflicts = conflicts or {}
         self._known = {guard.memory_id: guard for guard in known}
         self._embedded = embedded

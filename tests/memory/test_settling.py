@@ -27,7 +27,7 @@ async def waiting(it: Served) -> list[tuple[str, str]]:
 
 async def two(it: Served, newer: str = NEW, **changes: Any) -> tuple[str, str]:
     """Return a new memory and the older one that its store asked about."""
-    old = (await store(it, OLD))["memory_id"]
+    old = (await store(it, OLD, **changes))["memory_id"]
     stored = await store(it, newer, **changes)
     assert [one["memory_id"] for one in stored["may_contradict"]] == [old]
     assert stored["may_contradict"][0]["content"] == OLD
@@ -47,6 +47,25 @@ async def test_what_texts_do_not_tell_is_asked_once_and_waits(
         clock.us += WAITS_DAYS * DAY_US
         assert await waiting(it) == []
         assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_what_may_be_denied_is_told_unasked_beside_what_may_deny_it(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        new, old = await two(it, event_type="decision")
+
+        async def beside() -> str:
+            text = (await it.caller.call("session.briefing", project="shop"))["text"]
+            (line,) = [one for one in text.splitlines() if one.startswith(f"- {old}: ")]
+            return str(line.removeprefix(f"- {old}: {OLD}"))
+
+        assert await beside() == f" ({new}, later, may deny it: {NEW})"
+        clock.us += WAITS_DAYS * DAY_US
+        assert await beside() == "", "nobody has said so in time"
+        clock.us -= WAITS_DAYS * DAY_US
+        await it.caller.call("memory.settle", memory_id=new, target_id=old, verdict="compatible")
+        assert await beside() == ""
 
 
 async def test_a_contradiction_is_settled_as_one_drawn_by_hand(paths: Paths, clock: FakeClock) -> None:

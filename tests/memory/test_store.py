@@ -2,7 +2,8 @@
 addition to an older one.
 """
 
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from omegad.catalog import service
 from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import Near
 from omegad.index.served import Recent
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.memory import embedding, store
 from omegad.memory.content import content_key
 from omegad.memory.embedding import EmbedMemory
@@ -27,12 +28,13 @@ from omegad.memory.events import (
 )
 from omegad.memory.relating import Neighbour
 from omegad.memory.state import MemoryState
-from omegad.memory.store import PreparedStore, StoreMemory, UpsertMemory
+from omegad.memory.store import PreparedStore, StoreMemory
 from omegad.memory.types import BUILT_IN, DAY_SECONDS, MemoryType
+from omegad.memory.upsert import UpsertMemory
 from omegad.requests.method import Outdated
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from tests.builders import START_US
-from tests.memory.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
+from tests.memory.deciding import FUTURE_US, NOW_US, PAST_US, FakeGuards, answer, facts, guard, guards
 
 PLAIN = MemoryType()
 VECTORS = MemoryEmbedded(memory_id="mem-new", embedder_id="paper-1", text_hashes=("hash",))
@@ -400,6 +402,14 @@ def test_near_arrivals_ask_for_another_look_but_what_was_seen_does_not() -> None
     with pytest.raises(Outdated):
         decide(plain(), ready, guard("new", at=11))
     assert answer(decide(plain(), ready, guard("new", at=10)))["outcome"] == "stored"
+
+
+def test_who_may_have_arrived_is_asked_only_where_something_was_appended_since() -> None:
+    ready = prepared("c", arrived=lambda: [arrival("new")])
+    for head in (10, 11):
+        state = cast("DecisionState", FakeGuards(guard("new", at=11), head=head))
+        with pytest.raises(Outdated) if head > ready.read_position else nullcontext():
+            assert answer(store.store(plain(), ready, state, NOW_US))["outcome"] == "stored"
 
 
 @pytest.mark.parametrize("has_grown", [False, True])

@@ -43,7 +43,7 @@ from omegad.storage import readers
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
-from omegad.views import past
+from omegad.views import erasing, past
 from omegad.views.driver import Driver
 from tests.builders import (
     EMBEDDER,
@@ -224,16 +224,44 @@ async def test_a_disk_that_is_busy_for_longer_than_a_question_may_take_does_not_
 ) -> None:
     tagged, slow = reading.tagged, iter([True])
 
-    def busy(*given: Any) -> list[int]:
+    def busy(*given: Any, limit: int) -> list[int]:
         if next(slow, False):
             time.sleep(1.2 * READ_S)
         readers.check()
-        return tagged(*given)
+        return tagged(*given, limit=limit)
 
     async with served(paths, clock, msgspec.structs.replace(KEYWORDS, read_timeout_s=READ_S)) as it:
         await lived(it, clock, 120)
         monkeypatch.setattr(reading, "tagged", busy)
         assert (await it.caller.call("retention.apply"))["freed_bytes"] > 10_000
+
+
+async def test_a_check_that_begins_in_the_middle_is_waited_for(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, has_begun = retention.Retention._batches, anyio.Event()
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(erasing, "WAIT_S", 0.01)
+    async with served(paths, clock, KEYWORDS) as it, anyio.create_task_group() as tasks:
+        await lived(it, clock, 120)
+        views = it.daemon.services.views
+
+        async def proved() -> None:
+            async with views.proving:
+                has_begun.set()
+                await anyio.sleep(0.1)
+
+        async def proved_meanwhile(*args: Any) -> AsyncIterator[aged_batches.Batch]:
+            async for batch in found(*args):
+                yield batch
+                if not has_begun.is_set():
+                    tasks.start_soon(proved)
+                    await has_begun.wait()
+
+        monkeypatch.setattr(retention.Retention, "_batches", proved_meanwhile)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"] > 10_000
+        assert has_begun.is_set()
+        assert not (await it.caller.call("retention.apply", dry_run=True))["freed_bytes"]
 
 
 async def test_views_are_proved_against_a_log_whose_last_loss_they_show(

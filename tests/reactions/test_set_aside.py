@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from omegad.edge.transfer import lines
-from omegad.knowledge import ripple_reaction as ripple
+from omegad.knowledge.ripple_reaction import Ripple
 from omegad.log import dead_letters
 from omegad.log.dead_letters import DeadLetter
 from omegad.log.event import RecordedEvent
@@ -27,7 +27,7 @@ def broken(*_: object) -> Any:
 async def fails(it: Served, monkeypatch: pytest.MonkeyPatch) -> str:
     """Store a memory on which a reaction fails, and return its id."""
     with monkeypatch.context() as patched:
-        patched.setattr(ripple, "react", broken)
+        patched.setattr(Ripple, "react", broken)
         memory_id = str((await it.caller.call("memory.store", content=SAID))["memory_id"])
         await until(lambda: it.daemon.reactions.status()["ripple"].set_aside)
     return memory_id
@@ -46,7 +46,7 @@ async def test_what_was_set_aside_is_listed_after_a_restart_and_done_when_it_is_
         status = await it.caller.call("system.status")
         assert [told for told in status["degraded"] if "ripple" in told and "omegad reaction retry" in told]
         with monkeypatch.context() as patched:
-            patched.setattr(ripple, "react", broken)
+            patched.setattr(Ripple, "react", broken)
             again = await it.caller.call("reaction.retry")
             assert (again["done"], [(left["position"], left["tries"]) for left in again["failed"]]) == (
                 0,
@@ -54,12 +54,12 @@ async def test_what_was_set_aside_is_listed_after_a_restart_and_done_when_it_is_
             )
         asked: list[int] = []
 
-        def note(recorded: RecordedEvent, _reader: object) -> tuple[()]:
+        def note(_self: Ripple, recorded: RecordedEvent, _reader: object) -> tuple[()]:
             asked.append(recorded.position)
             return ()
 
         with monkeypatch.context() as patched:
-            patched.setattr(ripple, "react", note)
+            patched.setattr(Ripple, "react", note)
             assert await it.caller.call("reaction.retry", reaction="ripple", position=1) == {
                 "done": 1,
                 "forgotten": 0,
@@ -118,7 +118,7 @@ async def test_one_that_cannot_be_tried_now_stays_as_it_is(
         await fails(it, monkeypatch)
         before = await it.caller.call("reaction.list")
         with monkeypatch.context() as patched:
-            patched.setattr(ripple, "react", full)
+            patched.setattr(Ripple, "react", full)
             with pytest.raises(StorageFull):
                 await it.caller.call("reaction.retry")
         assert await it.caller.call("reaction.list") == before

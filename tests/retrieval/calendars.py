@@ -30,7 +30,6 @@ WEEKDAYS = {
 }
 DAYS = {"-2": "the day before yesterday", "-1": "yesterday", "0": "today"}
 SHIFTS = {"-1": "last", "0": "this"}
-A_DAY_AS_WELL = ("ar", "he")  # whose word for today is "the day", too
 ALSO = {  # what is said as often, and is not in CLDR
     "bn": {"last week": "গত সপ্তাহে", "last month": "গত মাসে"},
     "fr": {"today": "aujourd'hui"},
@@ -90,8 +89,6 @@ def of_language(archive: tarfile.TarFile, code: str) -> dict[str, str]:
     found["year"] = [f"@{year}"] if code in calendars.UNSPACED else [f"@ {year}", f"{year} @"]
     # "今年" and the like say mostly how old somebody is, and nearly all memories are of this year.
     found.pop("this year")
-    if code in A_DAY_AS_WELL:
-        found.pop("today")
     kept = {english: "|".join(dict.fromkeys(map(named, said))) for english, said in found.items()}
     also = ALSO.get(code, {})
     return {

@@ -1,10 +1,12 @@
 """`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit what ranks, and how sure an
-answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a folder.
+answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a
+folder and notes of our own.
 
-Homes of 1 to a few hundred memories in several languages, each a sentence, a paragraph or several, are asked in the
-language of a memory, in others, and what none of them answers. It is fitted to some of the articles, and printed is
-how it does on the others, by language; `--write` puts the weights in force. `--form` makes from the same
-articles what a question's vector is moved by, which the others are fitted to.
+Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several, are
+asked in the language of a memory, in others, and what none of them answers; and so are short notes in English, by
+themselves and among such sentences. It is fitted to some of the articles, and printed is how it does on the
+others, by language; `--write` puts the weights in force. `--form` makes from the same articles what a question's
+vector is moved by, which the others are fitted to.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -31,31 +33,45 @@ from omegad.search.clauses import SENTENCE_END
 from omegad.search.features import FEATURES
 from omegad.search.form import Form
 from omegad.search.model import Array, Multilingual, Weight, fitted
+from tests.retrieval import abroad
 from tests.retrieval.corpora import Corpus, Embed, Library, Memory, Question, embedder
 
 TARGET = Path(models.__file__).with_name("multilingual.json")
 FORM = Path(forms.__file__).with_name("form.json")
 PLACES = 4
+ARTICLES = "articles"
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh")
 FITTED = 28  # articles of 48 that are fitted to
-SIZES = {1: 24, 3: 16, 5: 16, 10: 12, 20: 10, 40: 6, 400: 2}
+SIZES = {1: 12, 3: 8, 5: 8, 10: 6, 20: 5, 40: 2, 100: 1, 200: 1}
 """Of how many memories the homes are, and how many of them."""
-ASKED_MAX = 60  # memories of a home that are asked for
+ALONE = (8, 20, 12)
+"""Of how many memories homes in one language are."""
+ASKED_MAX = 40  # memories of a home that are asked for
 ENGLISH, SAME_ARTICLE = (
     0.25,
     0.3,
 )  # of the memories, and of the homes: whose memories are of half as many matters
 SENTENCE, PARAGRAPH, SEVERAL = 0.5, 0.3, 0.2
 TOGETHER = 3  # paragraphs of an article in one memory, of which the middle one is asked about
-SIGNS = ("intercept", "ahead", "cosine", "language", "length", "by_chance", "few", "lacks_names")
+SIGNS = (
+    "intercept",
+    "ahead",
+    "cosine",
+    "log_cosine",
+    "language",
+    "common",
+    "length",
+    "by_chance",
+    "few",
+    "lacks_names",
+)
 RANKED = ("meaning", "words", "rare_words", "coverage", "in_a_row")
 UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
 RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
-ANSWERED = 0.978
-"""Share of what has an answer whose confidence is above the floor: so much that in hardly any language less than
-0.97 is, and in none more than 0.6 of what has none.
-"""
-SEEDS, ASIDE_SEEDS = (1, 11, 12), (2, 3, 4)  # of the homes that are fitted to, and of the others
+OF_NOTES = 0.4  # what each home of own notes weighs beside one of articles
+ANSWERED = 0.98
+"""Share of what is answered whose confidence is above the floor; articles, notes and both weigh the same."""
+SEED, ASIDE_SEED = 1, 2  # of the homes that are fitted to, and of the others
 IN_PERIOD = 1.5  # set, since no memory here is of a time that is asked for
 HOLDS_ALL = 3.0  # set, since no question here is a name or a word that is looked up
 
@@ -87,7 +103,7 @@ class Found(NamedTuple):
     """
 
     kind: str
-    size: int
+    domain: str
     signs: dict[str, float]
     answers: bool
     features: Array
@@ -98,6 +114,11 @@ class Found(NamedTuple):
     def language(self) -> str:
         """The question's."""
         return self.kind.split()[0]
+
+    @property
+    def texts(self) -> str:
+        """The kind of texts it was asked of."""
+        return self.domain.split()[0]
 
 
 def read(folder: Path, language: str) -> list[list[Part]]:
@@ -119,9 +140,12 @@ def read(folder: Path, language: str) -> list[list[Part]]:
 
 
 def home(name: str, articles: Articles, among: Sequence[int], size: int, chance: random.Random) -> Corpus:
-    """Return a home of so many memories of some articles, as far as there are so many, and what it is asked."""
+    """Return a home of so many memories of some articles, as far as there are so many, and what it is asked;
+    in the one language that there is, or in several.
+    """
     others = [language for language in articles if language != "en"]
-    spoken = chance.sample(others, chance.choice((1, 2, 3, 5)))
+    is_alone = len(articles) == 1
+    spoken = others if is_alone else chance.sample(others, chance.choice((1, 2, 3, 5)))
     matters = max(1, size // (2 if chance.random() < SAME_ARTICLE else 1))
     chosen = chance.sample(among, min(len(among) - 3, matters))
     memories, questions = list[Memory](), list[Question]()
@@ -130,7 +154,7 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
         article = chosen[int(key) % len(chosen)]
         if not left[article]:
             continue
-        language = "en" if chance.random() < ENGLISH else chance.choice(spoken)
+        language = "en" if chance.random() < ENGLISH and not is_alone else chance.choice(spoken)
         form = chance.choices(("sentence", "paragraph", "several"), (SENTENCE, PARAGRAPH, SEVERAL))[0]
         place, number = chance.choice(left[article])
         taken = {(place, number)}
@@ -148,8 +172,8 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
         memories.append(Memory(key=key, content=text))
         if len(questions) >= 2 * ASKED_MAX:
             continue
-        foreign = chance.choice([one for one in others if one != language])
-        for asked_in in (language, foreign) if language != "en" else (foreign,):
+        foreign = [] if is_alone else [chance.choice([one for one in others if one != language])]
+        for asked_in in foreign if language == "en" else (language, *foreign):
             how = "own" if asked_in == language else "long" if len(taken) > 3 else "other"
             questions.append(
                 Question(
@@ -163,29 +187,41 @@ def home(name: str, articles: Articles, among: Sequence[int], size: int, chance:
         article = chance.choice([one for one in among if one not in chosen])
         text = chance.choice(articles[asked_in][article][part].asked)[0]
         questions.append(Question(text=text, kind=f"{asked_in} none", gold=frozenset()))
-    return Corpus(domain=str(size), name=name, memories=memories, questions=questions)
+    return Corpus(domain=f"{ARTICLES} {size}", name=name, memories=memories, questions=questions)
 
 
-def found(articles: Articles, among: Sequence[int], library: Library, seed: int) -> Iterator[Found]:
-    """Yield what is found for the questions of homes of all sizes."""
-    chance, model = random.Random(seed), fitted()  # noqa: S311  a sample, not a secret
+def homes(articles: Articles, among: Sequence[int], seed: int) -> Iterator[Corpus]:
+    """Yield homes of all sizes in several languages, and such of some sizes in each alone."""
+    chance = random.Random(seed)  # noqa: S311  a sample, not a secret
     for size, count in SIZES.items():
         for number in range(count):
-            corpus = home(f"{seed} {size} {number}", articles, among, size, chance)
-            library.put(corpus)
-            for question in corpus.questions:
-                asked = library.ask(corpus, question, model)
-                ranked = library.rank(asked, model)
-                gold = next(iter(asked.gold & {*asked.seen.rows}), None)
-                yield Found(
-                    question.kind,
-                    size,
-                    library.signs(asked, model),
-                    not asked.gold.isdisjoint(ranked[: confidence.JUDGED]),
-                    asked.seen.features,
-                    None if gold is None else asked.seen.rows.index(gold),
-                    ranked[:1] == [gold],
-                )
+            yield home(f"{seed} {size} {number}", articles, among, size, chance)
+    for number, language in enumerate(sorted({*articles} - {"en"})):
+        size = ALONE[number % len(ALONE)]
+        alone = home(f"{seed} {language}", {language: articles[language]}, among, size, chance)
+        yield msgspec.structs.replace(alone, domain=f"{ARTICLES} alone {size}")
+
+
+def found(corpora: Iterable[Corpus], library: Library) -> Iterator[Found]:
+    """Yield what is found for the questions of some homes."""
+    model = fitted()
+    for corpus in corpora:
+        library.put(corpus)
+        for question in corpus.questions:
+            asked = library.ask(corpus, question, model)
+            if not asked.seen.sought.is_multilingual or asked.seen.question.asks_whatever:
+                continue
+            ranked = library.rank(asked, model)
+            gold = next(iter(asked.gold & {*asked.seen.rows}), None)
+            yield Found(
+                question.kind,
+                corpus.domain,
+                library.signs(asked, model),
+                not asked.gold.isdisjoint(ranked[: confidence.JUDGED]),
+                asked.seen.features,
+                None if gold is None else asked.seen.rows.index(gold),
+                ranked[:1] == [gold],
+            )
 
 
 def ranking(seen: Sequence[Found]) -> dict[str, Weight]:
@@ -217,17 +253,22 @@ def ranking(seen: Sequence[Found]) -> dict[str, Weight]:
 
 
 def logistic(seen: Sequence[Found]) -> dict[str, float]:
-    """Return what a unit of each sign adds to the log-odds; each size of a home weighs the same, and what
-    answers as much as what does not.
+    """Return what a unit of each sign adds to the log-odds beside what is set; each kind and size of a home
+    weighs the same, but for notes, which are few, and what answers as much as what does not.
     """
+    beside = np.array(
+        [HOLDS_ALL * one.signs["holds_all"] + IN_PERIOD * one.signs["in_period"] for one in seen]
+    )
     table = np.array([[one.signs[name] for name in SIGNS] for one in seen])
     answers = np.array([one.answers for one in seen], np.float64)
-    counts = Counter((one.size, one.answers) for one in seen)
-    weight = np.array([1 / counts[one.size, one.answers] for one in seen])
+    counts = Counter((one.domain, one.answers) for one in seen)
+    weight = np.array(
+        [(1.0 if one.texts == ARTICLES else OF_NOTES) / counts[one.domain, one.answers] for one in seen]
+    )
     weight /= weight.sum()
 
     def loss(weights: Array) -> tuple[float, Array]:
-        sure = expit(table @ weights)
+        sure = expit(table @ weights + beside)
         missed = -float(weight @ (answers * np.log(sure + 1e-12) + (1 - answers) * np.log(1 - sure + 1e-12)))
         return missed + RIDGE * float(weights @ weights), table.T @ (
             weight * (sure - answers)
@@ -238,6 +279,20 @@ def logistic(seen: Sequence[Found]) -> dict[str, float]:
         "in_period": IN_PERIOD,
         "holds_all": HOLDS_ALL,
     }
+
+
+def floor_of(seen: Sequence[Found], weights: Mapping[str, float]) -> float:
+    """Return the confidence above which `ANSWERED` of what is answered is, each kind of texts weighing the
+    same.
+    """
+    counts = Counter(one.texts for one in seen if one.answers)
+    sure = sorted(
+        (models.probability(weights, one.signs), 1 / counts[one.texts] / len(counts))
+        for one in seen
+        if one.answers
+    )
+    below = np.cumsum([share for _, share in sure])
+    return sure[int(np.searchsorted(below, 1 - ANSWERED))][0]
 
 
 def form(articles: Articles, embed: Embed) -> Form:
@@ -281,12 +336,12 @@ def told(name: str, seen: Sequence[Found], sure: Sequence[float], floor: float) 
 
 
 def groups(seen: Sequence[Found]) -> Iterator[tuple[str, Sequence[Found]]]:
-    """Yield all, then by language, then by how many memories there are, each with its name."""
+    """Yield all, then by language, then by kind and size of the home, each with its name."""
     yield "all", seen
     for language in sorted({one.language for one in seen}):
         yield language, [one for one in seen if one.language == language]
-    for size in SIZES:
-        yield f"homes of {size}", [one for one in seen if one.size == size]
+    for domain in sorted({one.domain for one in seen}):
+        yield domain, [one for one in seen if one.domain == domain]
 
 
 def main() -> int:
@@ -311,17 +366,13 @@ def main() -> int:
     if options.form:
         FORM.write_bytes(msgspec.json.encode(form(own, embed)) + b"\n")
         return 0
-    known = [one for seed in SEEDS for one in found(own, range(FITTED), library, seed)]
     left = range(FITTED, len(every["en"]))
-    others = [one for seed in ASIDE_SEEDS for one in found(every, left, library, seed)]
+    known = [*found(homes(own, range(FITTED), SEED), library)]
+    known += found([*abroad.notes(), *abroad.mixed(own, range(FITTED))], library)
+    others = [*found(homes(every, left, ASIDE_SEED), library)]
     save()
-    weights, by = logistic(known), ranking(known)
-    floor = float(
-        np.quantile(
-            [models.probability(weights, one.signs) for one in known if not one.kind.endswith("none")],
-            1 - ANSWERED,
-        )
-    )
+    weights, by = logistic(known), ranking([one for one in known if one.texts == ARTICLES])
+    floor = floor_of(known, weights)
     for title, seen in (("fitted to", known), ("articles aside", others)):
         for name, some in groups(seen):
             sure = [models.probability(weights, one.signs) for one in some]
@@ -330,7 +381,7 @@ def main() -> int:
     if options.write:
         languages = ", ".join(sorted({one.language for one in known}))
         fit = Multilingual(
-            provenance=f"python -m tests.retrieval.fit_languages; {FITTED} articles of XQuAD in {languages}",
+            provenance=f"python -m tests.retrieval.fit_languages; {FITTED} articles of XQuAD and own notes, asked in {languages}",
             ranking=by,
             confidence=weights,
             floor=round(floor, 3),

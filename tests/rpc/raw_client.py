@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,10 +85,3 @@ async def serving(handler: Handler, limits: Limits | None = None, **options: Any
             await tasks.start(server.serve, sock)
             yield House(server, path)
             tasks.cancel_scope.cancel()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait for something that nothing tells of."""
-    with anyio.fail_after(PATIENCE_S):
-        while not is_so():  # noqa: ASYNC110  what tells of nothing has to be asked
-            await anyio.sleep(0.005)

@@ -12,9 +12,9 @@ from omegad.rpc import session
 from omegad.rpc.protocol import Request
 from omegad.rpc.server import Call, Limits
 from omegad.runtime.errors import OmegadError, Unavailable
-from tests.builders import PATIENCE_S
+from tests.builders import PATIENCE_S, until
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
-from tests.rpc.raw_client import serving, until
+from tests.rpc.raw_client import serving
 
 
 async def test_three_hundred_idle_connections_do_not_keep_others_from_being_served() -> None:

@@ -11,9 +11,9 @@ import pytest
 from omegad.rpc import endpoint
 from omegad.rpc.server import Call, Lane, Limits
 from omegad.runtime.precedence import HOOKS
-from tests.builders import PATIENCE_S
+from tests.builders import PATIENCE_S, until
 from tests.rpc.misbehaving import MEGABYTE, Desk, code_of
-from tests.rpc.raw_client import Line, serving, until
+from tests.rpc.raw_client import Line, serving
 
 GREEDY_REQUESTS = 40
 WORK_S = 0.002

@@ -149,13 +149,15 @@ def test_the_score_of_the_first_is_the_confidence_however_little_the_weights_giv
 # --- how things are, and how they were ------------------------------------------------------------
 
 
-def test_what_is_of_the_day_that_is_asked_for_comes_before_what_was_told_the_day_after(
+def test_what_was_told_the_day_after_is_shown_only_where_nothing_is_of_the_day_that_is_asked_for(
     views: Searched,
 ) -> None:
     views.put("today", "what we did: some work on the cache", at=day(200), event_type="decision", priority=5)
+    questions = ("what did we do yesterday?", "was haben wir gestern gemacht?", "yesterday")
+    now_us = day(200) + DAY_US // 4
+    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["today"]] * 3
     views.put("yesterday", "the pipeline was split in two", at=day(199), event_type="memory", priority=1)
-    for question in ("what did we do yesterday?", "was haben wir gestern gemacht?"):
-        assert views.found(question, now_us=day(200) + DAY_US // 4, all=False) == ["yesterday", "today"]
+    assert [views.found(question, now_us=now_us, all=False) for question in questions] == [["yesterday"]] * 3
 
 
 OLDER, NEWER = "the api server listens on port 8080", "the api server listens on port 9090"
@@ -268,6 +270,15 @@ def test_what_denies_another_stands_above_it_however_little_it_says_of_the_quest
     assert ids(found) == ["older", "newer"]
     views.show(contradicted("older", "newer"))
     assert ids(views.find(NOW, now_us=YEAR_ON_US)) == ["newer", "older"]
+
+
+def test_what_denies_another_is_found_with_it_however_far_behind_it_was(views: Searched) -> None:
+    put_versions(views, OLDER, "the harbour gave up on it in spring")
+    for number in range(20):
+        views.put(f"m{number}", f"the api server listens to shop {number} on rack {number}", at=day(number))
+    assert "newer" not in views.found(NOW, now_us=YEAR_ON_US, limit=3)
+    views.show(contradicted("older", "newer"))
+    assert views.found(NOW, now_us=YEAR_ON_US, limit=3)[:2] == ["newer", "older"]
 
 
 def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:

@@ -13,13 +13,14 @@ from anyio.abc import TaskGroup
 from omegad.catalog.events import CODEC
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config
-from omegad.sharing import agreement
 from omegad.sharing.exchange import Exchange
 from omegad.sharing.incoming import heard
 from omegad.sharing.post.address import Address
 from omegad.sharing.post.post import Deadlines, Post, connected
+from omegad.sharing.post.reading import HeldAtPost, Reading
 from omegad.sharing.state import Team, owned
 from tests.builders import Served, paths_in, served
+from tests.sharing import agreement
 
 DEADLINES = Deadlines(connect_s=30.0, statement_s=60.0)
 
@@ -130,3 +131,10 @@ async def held_at_post(post: Post, project: str) -> list[agreement.Held]:
             facts += [heard(fact, CODEC.decode(fact.tag, fact.body)) for fact in page]
             after = page[-1].seq
     return [one for one in agreement.of_facts(facts) if one.project == project]
+
+
+async def all_held(at_post: Reading, project: str) -> list[HeldAtPost]:
+    """Return all that the post holds of a project, whatever became of it."""
+    of_project = "SELECT number FROM omegad.held WHERE team = %s AND project = %s"
+    found = await at_post.post.rows(of_project, (at_post.post.team, project))
+    return await at_post.held([number for (number,) in found])

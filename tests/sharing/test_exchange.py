@@ -14,11 +14,12 @@ from anyio.abc import TaskGroup
 from omegad.catalog.events import CODEC
 from omegad.memory.events import MemorySuperseded
 from omegad.runtime.errors import Unavailable
-from omegad.sharing import agreement, exchange
+from omegad.sharing import exchange
 from omegad.sharing.events import ShareLeft
 from omegad.sharing.post import reading
 from tests.builders import PATIENCE_S, deleted, edited, erased, memory_erased, stored, until
-from tests.sharing.homes import DEADLINES, Home, held_at_post
+from tests.sharing import agreement
+from tests.sharing.homes import DEADLINES, Home, all_held, held_at_post
 from tests.sharing.posts import TEAM, Posted, fact
 from tests.sharing.server import Server
 
@@ -383,7 +384,7 @@ async def test_the_later_of_two_rewordings_made_apart_holds_in_all_that_it_says(
         async with reading.connected(ada.address, TEAM, DEADLINES) as at_post:
             while await at_post.fold(500):
                 pass
-            (there,) = await at_post.all_held("shop")
+            (there,) = await all_held(at_post, "shop")
         assert (there.content, there.source, there.referenced_us) == (wording.content, wording.source, None)
         for home in homes:
             assert (await home.call("views.verify"))["ok"]

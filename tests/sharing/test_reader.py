@@ -38,7 +38,6 @@ from omegad.memory.events import (
 )
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.errors import Invalid, OmegadError
-from omegad.sharing import agreement
 from omegad.sharing.fact import Fact
 from omegad.sharing.incoming import Heard
 from omegad.sharing.post import administration, reading
@@ -48,6 +47,8 @@ from omegad.sharing.post.post import NO_HEAD, Head, Post
 from omegad.sharing.post.reading import HeldAtPost, Reading
 from omegad.sharing.reader import Model, QueryTeam, Reader, TeamAnswer
 from omegad.sharing.wording import Wording
+from tests.sharing import agreement
+from tests.sharing.homes import all_held
 from tests.sharing.posts import DEADLINES, HLC, TEAM, Posted
 
 TYPES = MemoryTypes({})
@@ -230,7 +231,7 @@ class Folding:
             msgspec.structs.replace(one, wording=_without_nul(one.wording))
             for one in agreement.of_facts([Heard(fact=fact, event=_said(fact)) for fact in facts])
         ]
-        assert sorted(map(as_held, await at_post.all_held(project)), key=lambda one: one.memory_id) == whole
+        assert sorted(map(as_held, await all_held(at_post, project)), key=lambda one: one.memory_id) == whole
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +279,7 @@ async def test_who_is_no_member_reads_nothing(posted: Posted) -> None:
         await hers.post.enrol("ann-1", "desk")
         await tell(hers.post, "ann-1", [stored("mem-1", "the retries of payments are three")])
         assert found(await asked(hers, "how many retries of payments?")) == ["mem-1"]
-        number = (await hers.all_held("shop"))[0].number
+        number = (await all_held(hers, "shop"))[0].number
         team = hers.post.team
     tables = ("held", f"held_{team}", "vectors", f"vectors_{team}", "folded", "folding")
     functions = (
@@ -340,9 +341,9 @@ async def test_who_leaves_with_facts_takes_the_words_along(posted: Posted) -> No
         edit = MemoryEdited(memory_id="mem-1", content="coffee at five", content_key="1" * 64)
         await tell(his.post, "bob-1", [edit, stored("mem-2", "cake at six")], hlc=HLC + (9 << 16))
         await hers.fold(1_000)
-        assert [one.content for one in await hers.all_held("shop")] == ["coffee at five", "cake at six"]
+        assert [one.content for one in await all_held(hers, "shop")] == ["coffee at five", "cake at six"]
         await leave(his.post, ["bob-1"], with_facts=True)
-        assert [one.content for one in await hers.all_held("shop")] == ["tea at four"]
+        assert [one.content for one in await all_held(hers, "shop")] == ["tea at four"]
 
 
 async def test_what_is_reworded_loses_its_vectors_and_gets_others(posted: Posted) -> None:
@@ -350,7 +351,7 @@ async def test_what_is_reworded_loses_its_vectors_and_gets_others(posted: Posted
         await hers.post.enrol("ann-1", "desk")
         head = await tell(hers.post, "ann-1", [stored("mem-1", "deploys go out on monday")])
         await asked(hers, "deploys")
-        before = await hers.vectors("one-hot", [(await hers.all_held("shop"))[0].number])
+        before = await hers.vectors("one-hot", [(await all_held(hers, "shop"))[0].number])
         (lacking,) = [await hers.without_vectors("another", 9)][0]
         edit = MemoryEdited(memory_id="mem-1", content="releases go out on friday", content_key="1" * 64)
         await tell(hers.post, "ann-1", [edit], head)
@@ -544,7 +545,7 @@ async def test_two_fold_at_once(posted: Posted) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(all_of, one)
             tasks.start_soon(all_of, other)
-        assert len(await one.all_held("shop")) == 600
+        assert len(await all_held(one, "shop")) == 600
         assert await one.unfolded() == 0
 
 

@@ -47,6 +47,60 @@ GIVEN_UP = [
         "検索には Elasticsearch を使っています。",
     ),
     ("RabbitMQ에서 NATS로 전환했습니다.", "메시지 큐는 RabbitMQ입니다."),
+    ("Rollup hat Webpack abgelöst.", "Wir bauen mit Webpack."),
+    ("Im Shop hat Prometheus Graphite ersetzt.", "Das Monitoring des Shops läuft über Graphite."),
+    ("Webpack wurde durch Rollup ersetzt.", "Das Frontend wird mit Webpack gebaut."),
+    ("Rollup löst Webpack ab.", "Wir bauen mit Webpack."),
+    ("O Rollup substituiu o Webpack.", "Usamos Webpack no frontend."),
+    ("Migramos do Heroku para a Fly.", "Fazemos deploy no Heroku."),
+    ("Nous utilisons Rollup au lieu d'Eslint.", "Nous utilisons Eslint."),
+    ("Jira a été remplacé par Linear.", "Les tickets sont dans Jira."),
+    ("Desde marzo usamos Linear en vez de Jira.", "Usamos Jira."),
+    ("Webpack'in yerini Rollup aldı.", "Webpack kullanıyoruz."),
+    ("حل Rollup محل Webpack.", "نستخدم Webpack."),
+    ("لم نعد نستخدم Trello للمهام.", "نستخدم Trello للمهام."),
+    ("हमने Splunk को Loki से बदल दिया।", "लॉग Splunk में जाते हैं।"),
+    ("이제 Trello를 쓰지 않습니다.", "작업은 Trello로 관리합니다."),
+    ("We gave up RabbitMQ because nobody could run it at night.", "Queues run on RabbitMQ."),
+    ("User said we moved from Jira to Linear.", "We use Jira for tickets."),
+    (
+        "We no longer use Heroku review apps: each pull request gets a machine on Fly.io, seeded before merge",
+        "We deploy the storefront with Heroku review apps: each pull request gets its own app, seeded",
+    ),
+    (
+        "Dropped Redux Toolkit in favour of Zustand stores, one per step",
+        "The checkout lives in Redux Toolkit slices, so that a reload does not lose the cart",
+    ),
+    ("We no longer send Sentry emails.", "Sentry emails go to the on-call phone."),
+]
+NOT_GIVEN_UP = [
+    ("We never dropped Kafka.", "We use Kafka."),
+    ("We never stopped using Splunk for logs.", "Logs go to Splunk."),
+    ("Webpack was never replaced by Rollup.", "We build with Webpack."),
+    ("Wir haben Webpack nicht abgeschafft.", "Wir bauen mit Webpack."),
+    ("Nous n'avons pas abandonné Kafka.", "Nous utilisons Kafka."),
+    ("No abandonamos Realm.", "Usamos Realm."),
+    ("Мы не отказались от Kafka.", "Мы используем Kafka."),
+    ("我们没有放弃 Kafka。", "我们使用 Kafka。"),
+    ("Gulp を廃止したことはありません。", "ビルドは Gulp で行います。"),
+    ("The docs said we dropped Kafka; that is wrong.", "We use Kafka."),
+    ("Juan afirma que ya no usamos Kafka.", "Usamos Kafka."),
+    ("Es stimmt nicht, dass wir Kafka nicht mehr nutzen.", "Wir nutzen Kafka."),
+    ("The customer no longer uses Kafka for events.", "We use Kafka for events."),
+    ("A competitor dropped Splunk for logs.", "Logs go to Splunk."),
+    ("El cliente ya no usa Firebase.", "Usamos Firebase."),
+    ("お客様は Kafka をもう使っていません。", "Kafka を使っています。"),
+    ("We will move from Jira to Linear next year.", "We use Jira for tickets."),
+    ("Nächstes Jahr werden wir Mocha durch Vitest ersetzen.", "Wir testen mit Mocha."),
+    ("Si dejamos de usar Heroku, habrá que pagar más.", "Desplegamos en Heroku."),
+    ("In 2019 we dropped Splunk, since 2021 Splunk is back.", "Logs go to Splunk."),
+    ("Payments in Brazil go through PagSeguro instead of Adyen", "Payments go through Adyen"),
+    (
+        "Die Rechnungen der Tochterfirma liegen nicht mehr in SAP, sondern in DATEV",
+        "Die Rechnungen liegen in SAP",
+    ),
+    ("Uploads of customers are no longer stored in S3", "Uploads are stored in S3"),
+    ("We moved from Splunk to Loki, then we moved back from Loki to Splunk.", "Logs go to Splunk."),
 ]
 LOOKING_ALIKE = [
     ("We dropped the unused index on the Postgres ledger database", "Postgres is the ledger database"),
@@ -69,6 +123,16 @@ LOOKING_ALIKE = [
     ("Перешли с RabbitMQ на NATS.", "Для очередей используем NATS."),
     ("RabbitMQ'dan NATS'a geçtik.", "Kuyruklar için NATS kullanıyoruz."),
     ("会话从 Redis 迁移到 Postgres。", "Redis 缓存页面。"),
+]
+IN_FEW_WORDS = [
+    "{0} over {1}",
+    "Use {0} instead of {1}",
+    "Prefer {0} to {1}",
+    "{0}, not {1}",
+    "{0} rather than {1}",
+    "Rather than {1} we use {0}",
+    "We prefer {0} over {1}",
+    "Don't use {1}, use {0}",
 ]
 PREFERRED = [
     "Use pnpm, not npm, for front-end repositories.",
@@ -233,3 +297,33 @@ def test_what_gives_up_something_else_takes_nothing_back(new: str, old: str) -> 
 def test_what_prefers_one_thing_to_another_agrees_however_it_is_worded() -> None:
     assert [pair for pair in permutations(PREFERRED, 2) if contradiction(*pair)] == []
     assert contradiction("pnpm is preferred to npm", "npm is preferred to pnpm")
+
+
+@pytest.mark.parametrize(("new", "old"), NOT_GIVEN_UP)
+def test_what_is_denied_planned_reported_or_of_others_is_not_given_up(new: str, old: str) -> None:
+    assert stance(new, old) == Stance("unclear")
+
+
+@pytest.mark.parametrize(("one", "other"), [*permutations(IN_FEW_WORDS, 2)])
+def test_a_preference_in_few_words_agrees_with_itself_and_not_with_its_opposite(one: str, other: str) -> None:
+    new = one.format("fish", "bash")
+    assert stance(new, other.format("fish", "bash")).side != "against"
+    assert stance(new, other.format("bash", "fish")).side != "for"
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("لم نعد نستخدم Trello للمهام.", "نستخدم Trello للمهام."),
+        ("Desde marzo usamos Linear en vez de Jira.", "Usamos Jira."),
+        ("Der Importer ist keineswegs schnell.", "Der Importer ist schnell."),
+        ("L'import est rapide, sauf en production.", "L'import est rapide."),
+        ("Quizás el importador es rápido.", "El importador es rápido."),
+        ("Импорт работает быстро только на тестах.", "Импорт работает быстро."),
+        ("O importador não é rápido.", "O importador é rápido."),
+        ("The importer used to be fast.", "The importer is fast."),
+    ],
+)
+def test_nothing_speaks_for_what_it_turns_or_limits_in_any_language(new: str, old: str) -> None:
+    assert stance(new, old).side != "for"
+    assert stance(old, new).side != "for"

@@ -90,6 +90,8 @@ def lost_or_doubled(book: Book, events: list[dict[str, Any]]) -> Iterator[str]:
                 f"{asked.mark} ({asked.method}) was acknowledged with {same(answer)} and is in the log"
                 f" {times} times"
             )
+        elif (place := answer.get("position")) and asked.mark not in _marks(events[place - 1 : place]):
+            yield f"{asked.mark} was acknowledged at position {place}, where something else is"
     for asked in book.unanswered.values():
         if written[asked.mark] > 1:
             yield (

@@ -100,6 +100,7 @@ class Torture:
             self._settle()
             wrong += self._remains()
             until(self.home.caught_up)
+            wrong += asyncio.run(self.work.answered_otherwise())
             wrong += lost_or_doubled(self.book, self.home.events())
             self._checked()
         finally:

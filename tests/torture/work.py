@@ -13,9 +13,10 @@ from typing import Any
 from omegad.client import AsyncClient
 from omegad.runtime.errors import NoDaemon, OmegadError
 from tests.acceptance.conftest import PATIENCE_S
-from tests.torture.book import Asked, Book
+from tests.torture.book import Asked, Book, same
 
 AT_ONCE = 4  # requests that each writer has under way
+ASKED_AGAIN = 300
 FILES = tuple(f"module_{number}.py" for number in range(8))
 WORDS = (
     "export",
@@ -89,6 +90,24 @@ class Work:
         ended = await asyncio.gather(self._erase_all(), *parts, return_exceptions=True)
         for error in filter(None, ended):
             raise error
+
+    async def answered_otherwise(self) -> list[str]:
+        """Ask again for some of what was acknowledged and not erased; return a sentence for each answer that is
+        another one than the first.
+        """
+        gone = {*self._book.gone, *self._book.erasing.values()}
+        known = [
+            (asked, answer)
+            for asked, answer in self._book.acknowledged
+            if "request_id" in asked.params and asked.mark not in gone
+        ]
+        wrong = list[str]()
+        for asked, first in self._chance.sample(known, min(len(known), ASKED_AGAIN)):
+            async with self._client(asked.client) as client:
+                answer = await client.call(asked.method, **asked.params)
+            if same(answer) != same(first):
+                wrong.append(f"{asked.mark} was answered {same(first)}, and then {same(answer)}")
+        return wrong
 
     async def _send_all(self, name: str, unanswered: list[Asked]) -> None:
         async with self._client(name) as client:

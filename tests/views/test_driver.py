@@ -311,10 +311,10 @@ async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(
     async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
         genuine, fails = generation.move_checkpoints, [True]
 
-        def move(connection: Connection, reached: Iterable[Checkpoint]) -> None:
+        def move(connection: Connection, reached: Iterable[Checkpoint], of: int) -> None:
             if fails:
                 raise StorageFull
-            genuine(connection, reached)
+            genuine(connection, reached, of)
 
         monkeypatch.setattr(generation, "move_checkpoints", move)
         await append(log, queried(), queried())

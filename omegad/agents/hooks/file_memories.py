@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from omegad.agents.assembling import Line, signed
+from omegad.agents.assembling import Line, annotated
 from omegad.index.active import active
 from omegad.storage.driver import Connection
 from omegad.text.quoting import one_line
@@ -60,8 +60,8 @@ class Wanted(NamedTuple):
 def known(
     connection: Connection, wanted: Wanted, named_types: str, learned_types: str, now_us: int
 ) -> list[Line]:
-    """Return the memories of a file, two at most: of those that name it the one with most of its path first.
-    The types are JSON arrays.
+    """Return the memories of a file, two at most: of those that name it the one with most of its path first,
+    alone where a later one may deny either and needs the room. The types are JSON arrays.
     """
     about = {"project": wanted.project, "now": now_us, "path": wanted.path, "within": wanted.within}
     naming = sorted(_naming(connection, wanted, about | {"types": named_types}), key=lambda one: -one[0])
@@ -69,7 +69,8 @@ def known(
     if len(found) < SHOWN_MAX:
         for memory_id, content in connection.execute(_LEARNED, about | {"types": learned_types}):
             found.setdefault(memory_id, Line(memory_id, content))
-    return signed(connection, list(found.values())[:SHOWN_MAX])
+    lines = annotated(connection, list(found.values())[:SHOWN_MAX], now_us)
+    return lines[:1] if any(line.later for line in lines) else lines
 
 
 def told(lines: list[Line]) -> str:

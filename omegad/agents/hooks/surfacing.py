@@ -4,14 +4,14 @@ edit or has used, after an error, and when a reminder is due.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import msgspec
 
 from omegad.agents import briefing
-from omegad.agents.assembling import Line, bullet, signed
+from omegad.agents.assembling import Line, annotated, bullet
 from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories, gate
 from omegad.agents.hooks.hosts import Hook
@@ -146,7 +146,7 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
                 how="edit" if hook.kind == "before_tool" else "file",
                 subject=file,
                 text=text,
-                results=tuple(Returned(memory_id=one.source, score=1.0) for one in lines),
+                results=_returned(lines, dict.fromkeys((one.source for one in lines), 1.0)),
                 moment=moment,
             )
     return None
@@ -203,12 +203,22 @@ def found(
     ][:SHOWN_MAX]
     if not best:
         return None
-    lines = signed(connection, [Line(one.memory_id, excerpt(one.content, one.passage)) for one in best])
+    told = [Line(one.memory_id, excerpt(one.content, one.passage)) for one in best]
+    lines = annotated(connection, told, moment.now_us)
     text = _text(sought.how, sought.project, lines)
     if len(text.encode()) > room:
         return None
-    results = tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best)
+    results = _returned(lines, {one.memory_id: one.score for one in best})
     return Surfaced(how=sought.how, subject=sought.subject, text=text, results=results, moment=moment)
+
+
+def _returned(lines: Sequence[Line], scores: Mapping[str, float]) -> tuple[Returned, ...]:
+    """Return what is shown by some lines: the memories that they are of, and those told beside these."""
+    shown = dict(scores)
+    for line in lines:
+        if line.later is not None:
+            shown.setdefault(line.later[0], scores[line.source])
+    return tuple(Returned(memory_id=memory_id, score=score) for memory_id, score in shown.items())
 
 
 def briefed(connection: Connection, hook: Hook, project: str | None, moment: Moment) -> Surfaced | None:

@@ -18,42 +18,12 @@ REASONS_MAX = 8
 NAME_CHARACTERS = 1_024
 NO_NAME = frozenset("*^~?[\\ :")
 VALUED = ("--push-option", "--repo", "--receive-pack", "--exec", "--recurse-submodules")
-OPTIONS = (
-    *(
-        "--all",
-        "--atomic",
-        "--branches",
-        "--delete",
-        "--dry-run",
-        "--exec",
-        "--follow-tags",
-        "--force",
-        "--force-if-includes",
-    ),
-    *(
-        "--force-with-lease",
-        "--help",
-        "--ipv4",
-        "--ipv6",
-        "--mirror",
-        "--porcelain",
-        "--progress",
-        "--prune",
-        "--push-option",
-        "--quiet",
-    ),
-    *(
-        "--receive-pack",
-        "--recurse-submodules",
-        "--repo",
-        "--set-upstream",
-        "--signed",
-        "--tags",
-        "--thin",
-        "--verbose",
-        "--verify",
-    ),
-)
+_OPTIONS_TEXT = """
+--all --atomic --branches --delete --dry-run --exec --follow-tags --force --force-if-includes
+--force-with-lease --help --ipv4 --ipv6 --mirror --porcelain --progress --prune --push-option --quiet
+--receive-pack --recurse-submodules --repo --set-upstream --signed --tags --thin --verbose --verify
+"""
+OPTIONS = tuple(_OPTIONS_TEXT.split())
 """The options of git-push(1), any of which may be cut short where that is plain."""
 LETTERS = {"f": "--force", "d": "--delete", "n": "--dry-run", "h": "--help"}
 STOPPING = ("stale", "unknown")

@@ -38,59 +38,21 @@ _INNER = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 """Commands whose output is put into what stands in quotes."""
 _AMOUNT = re.compile(r"[0-9.]+[smhd]?")
 
-BEFORE = frozenset(
-    (
-        "!",
-        "{",
-        "if",
-        "then",
-        "elif",
-        "else",
-        "while",
-        "until",
-        "do",
-        "time",
-        "command",
-        "builtin",
-        "exec",
-        "coproc",
-        "nohup",
-        "env",
-        "sudo",
-        "doas",
-        "nice",
-        "ionice",
-        "setsid",
-        "stdbuf",
-        "timeout",
-        "xargs",
-    )
-)
+_BEFORE_TEXT = """
+! { if then elif else while until do time command builtin exec coproc nohup env sudo doas nice ionice setsid
+stdbuf timeout xargs
+"""
+BEFORE = frozenset(_BEFORE_TEXT.split())
 """What may stand before the command of a line, each with options and amounts of its own."""
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh"))
 TAKING = frozenset(("mv", "rm", "rmdir", "unlink", "trash"))
 """What moves or removes the files that it names."""
 COMMANDS = SHELLS | TAKING | {"git", "cd", "pushd", "eval"}
 """What is looked into."""
-KEEPS = frozenset(
-    (
-        "add",
-        "commit",
-        "diff",
-        "fetch",
-        "grep",
-        "log",
-        "ls-files",
-        "notes",
-        "push",
-        "rev-parse",
-        "shortlog",
-        "show",
-        "status",
-        "tag",
-        "version",
-    )
-)
+_KEEPS_TEXT = """
+add commit diff fetch grep log ls-files notes push rev-parse shortlog show status tag version
+"""
+KEEPS = frozenset(_KEEPS_TEXT.split())
 """What of git leaves the branches where they are, or takes the current one further."""
 WITH_VALUE = frozenset(
     ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")

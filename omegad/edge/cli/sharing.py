@@ -218,6 +218,10 @@ def status(answer: Answer, _arguments: Namespace) -> None:
         )
     if answer["erasing"]:
         print("  → a machine that is gone for good is waited for no more by `omegad share retire MACHINE`")
+    _warn_of_trouble(answer)
+
+
+def _warn_of_trouble(answer: Answer) -> None:
     if answer["trouble"]:
         warn(answer["trouble"])
         if answer["remedy"]:
@@ -268,10 +272,7 @@ def choose(arguments: Namespace, instance: Instance) -> None:
     known = ask(instance, "share.status")
     if go:
         _warn_of_earlier(known)
-    if known["trouble"]:
-        warn(known["trouble"])
-        if known["remedy"]:
-            print(safe(f"  → {known['remedy']}"))
+    _warn_of_trouble(known)
 
 
 def _warn_of_earlier(known: Answer) -> None:
@@ -334,8 +335,7 @@ def now(arguments: Namespace, instance: Instance) -> int:
     if arguments.json:
         write_json(after)
     elif after["trouble"]:
-        warn(after["trouble"])
-        print(safe(f"  → {after['remedy']}"))
+        _warn_of_trouble(after)
     else:
         print(safe(f"{in_touch(after)} with {after['team']}; waits: {waits(after)}"))
     return 1 if after["trouble"] or not after["is_connected"] else 0

@@ -28,13 +28,12 @@ EF_SEARCH = 200
 
 _HELD = """
 SELECT number, memory_id, held.origin, person, machine, agent, project, event_type, entity_id, created_us,
-said_us,
-    expires_us, content, tags, auto_tags, priority, metadata::text, referenced_us, source,
+    said_us, expires_us, content, tags, auto_tags, priority, metadata::text, referenced_us, source,
     confidence, status, superseded_by, rating, repeated
 FROM omegad.held AS held
 JOIN omegad.origins AS told ON told.team = held.team AND told.origin = held.origin
 JOIN omegad.members AS member ON member.team = told.team AND member.login = told.login
-WHERE held.team = %s AND {condition} ORDER BY number
+WHERE held.team = %s AND number = ANY (%s) ORDER BY number
 """
 _VECTORS = """
 SELECT number, passage, text_hash, {schema}.vector_send(v) FROM omegad.vectors
@@ -231,13 +230,7 @@ class Reading:
 
     async def held(self, numbers: Sequence[int]) -> list[HeldAtPost]:
         """Return memories by their numbers, in the order of these; those that are gone are left out."""
-        sql = _HELD.format(condition="number = ANY (%s)")
-        return [HeldAtPost(*row) for row in await self.post.rows(sql, (self.post.team, list(numbers)))]
-
-    async def all_held(self, project: str) -> list[HeldAtPost]:
-        """Return all that is held of a project, whatever became of it."""
-        sql = _HELD.format(condition="project = %s")
-        return [HeldAtPost(*row) for row in await self.post.rows(sql, (self.post.team, project))]
+        return [HeldAtPost(*row) for row in await self.post.rows(_HELD, (self.post.team, list(numbers)))]
 
     async def vectors(self, embedder_id: str, numbers: Sequence[int]) -> list[Passage]:
         """Return the vectors of memories, by number and passage."""

@@ -7,9 +7,10 @@ In the languages of the lists, of which none has rules of its own.
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress, pairwise, product
 from typing import NamedTuple
 
+from omegad.text.calendars import time_words
 from omegad.text.evidence.sense import root
 from omegad.text.evidence.word_lists import WORDS
 from omegad.text.languages import Language, language_of
@@ -37,32 +38,42 @@ _WORD = re.compile(
     f"|[\u0900-\u0963\u0966-\u097f]+|[{_HAN}]+|[\u30a1-\u30ff]+|[\uac00-\ud7a3]+"
 )
 _FILE = re.compile(r"[\w./-]+\.[a-z]\w{0,4}")
+_TURKISH_CASE = re.compile(r"'(?:n?[\u0131iu\u00fc]n|[dt][ae]n?|y?[ae\u0131iu\u00fc]|yl[ae])\b")
 _STRAIGHT = str.maketrans("\u2018\u2019", "''")
 _CASELESS = frozenset(("ar", "hi", "ur", "bn", "zh", "ja", "ko", "th", "he"))
 """Languages whose names in their own letters look as all words do; and so they do where nouns are written
 as names are."""
 _OF_NOUNS = _CASELESS | {"de"}
+_WITH_NO = ("en", "es")
+_HEAD_FIRST = ("ar", "he")
+"""Languages in which what belongs to a name stands before it."""
 
 
 class Ending(NamedTuple):
-    """What one clause of a text gives up: words as they are compared, what else it speaks of, the names in
-    it but for what takes their place, the words for that, and the language.
+    """What one clause of a text gives up: words as they are compared, and each of them with the one behind
+    it, where only such a part is given up; what else it speaks of, the names in it but for what takes their
+    place, the words for that, all that says what its subject is, and the language.
     """
 
     words: frozenset[str]
+    parts: frozenset[tuple[str, str]]
     around: frozenset[str]
     names: frozenset[str]
     new: frozenset[str]
+    subject: frozenset[str]
     language: Language
 
 
 class _Said(NamedTuple):
-    """A word, where it stands, and what it is compared by: the last of its terms, where it is one word."""
+    """A word, where it stands, and what it is compared by: the last of its terms, where it is one word;
+    whether it is a name, or may be one, as all nouns of German.
+    """
 
     start: int
     end: int
     terms: tuple[str, ...]
     is_name: bool
+    may_name: bool
 
 
 def _any(phrases: Iterable[str]) -> str:
@@ -74,10 +85,20 @@ def _any(phrases: Iterable[str]) -> str:
         found = re.escape(phrase.strip("~")).replace("_", r"\s+").replace("…", ".{1,60}?")
         kind = joined if _JOINED.search(phrase) else suffixes if phrase.startswith("~'") else apart
         kind.append(found.replace(r"\*", r"[\w'-]*"))
-    of_words = [
-        rf"{start}(?:{'|'.join(kind)})(?!\w)" for start, kind in ((r"\b", apart), ("", suffixes)) if kind
-    ]
-    return "|".join([*of_words, *joined])
+    end = r"(?:(?<=')|(?!\w))"
+    of_words = [rf"{start}{_either(kind)}{end}" for start, kind in ((r"\b", apart), ("", suffixes)) if kind]
+    return "|".join([*of_words, *([_either(joined)] if joined else [])])
+
+
+def _either(patterns: Sequence[str]) -> str:
+    """Return the pattern of any of several: by what they begin with, so that few are tried at a place."""
+    groups = dict[str, list[str]]()
+    for one in patterns:
+        groups.setdefault(one[0] if one[0] not in "\\[.(" else "", []).append(one)
+    found = (
+        start + "(?:" + "|".join(one[len(start) :] for one in group) + ")" for start, group in groups.items()
+    )
+    return "(?:" + "|".join(found) + ")"
 
 
 def _cue(*kinds: str) -> re.Pattern[str]:
@@ -88,7 +109,7 @@ class _Mark:
     """What stands before or after a word and says what it is."""
 
     def __init__(self, kind: str) -> None:
-        before = _any(one for one in WORDS[kind] if one.endswith("~"))
+        before = _any(one for one in WORDS[kind] if one.endswith("~")) or "(?!)"
         after = _any(one for one in WORDS[kind] if one.startswith("~")) or "(?!)"
         self._before = re.compile(rf"(?:{before})\s*(?:(?:{_any(WORDS['articles'])})\s*)?`?$")
         self._after = re.compile(rf"`?\s*(?:{after})")
@@ -114,12 +135,35 @@ class _Mark:
 
 
 _GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE = map(_cue, ("given_up", "moved", "displaced", "instead_of"))
-_UNDECIDED, _TOO, _DENIED_ELSEWHERE = map(_cue, ("undecided", "too", "denied_elsewhere"))
-_FROM, _TO, _FAVOURED, _INSTEAD = map(_Mark, ("moved_from", "new_place", "favoured", "instead_of"))
+_UNSURE = _cue("undecided", "reported")
+_TOO, _DENIED_ELSEWHERE, _DENIED_BEHIND = map(_cue, ("too", "denied_elsewhere", "denied_behind"))
+_OURS, _BACK = map(_cue, ("ours", "back"))
+_OF_USER = re.compile(r"\b(?:the )?user (?:said|says)(?: that)? ", re.IGNORECASE)
+"""Whose word counts, unlike what others are said to say."""
+_TURNS = _cue("given_up", "moved", "displaced", "instead_of")
+_NOT_YET = re.compile(
+    "|".join(
+        (
+            _any((WORDS["denials"] - WORDS["lacking"] - {"no"}) | WORDS["denied_elsewhere"]),
+            r"n't\b",
+            r"\bno(?:\s+(?:se|hemos|han|he|ha|fue|lo|la))?\s*$",  # elsewhere it is Portuguese for "in the"
+        )
+    )
+)
+"""What stands before a verb and denies it."""
+_SAID = re.compile(rf"(?:{_any(WORDS['that'])})\s*(?:\S+\s+)?(?:{_TURNS.pattern})")
+_DENYING = WORDS["denials"] | WORDS["ending"]
+_IN_THE = re.compile(r"(?:(?<=mos)|(?<=[ae]m)|(?<=\u00e3o)|\b[A-Z]\w+) no\b")
+"""Portuguese: behind a verb, where nothing is denied."""
+_HAS = re.compile(r"\b(?:hat|haben|heeft|hebben)\b")
+_FIRST = re.compile(rf"[\s`\"']*(?:(?:{_any(WORDS['articles'])})\s*)?`?")
+_FROM, _TO, _FAVOURED = map(_Mark, ("moved_from", "new_place", "favoured"))
+_INSTEAD, _OBJECT = map(_Mark, ("instead_of", "object"))
 _CLAUSE = re.compile(
     rf"[,;:](?=\s|$|[{_HAN}])|[()\uff0c\uff1b\uff1a\u3001\u060c\u061b\u2013\u2014]|\s-\s|"
-    + _any(WORDS["rather"])
+    + _any(WORDS["rather"] | WORDS["reasons"])
 )
+_REASON = _cue("reasons")
 _SAYS_NOTHING = _cue(
     "given_up", "moved", "displaced", "instead_of", "employing", "beside", "new_place", "moved_from"
 )
@@ -138,14 +182,19 @@ _PARTS = frozenset(
     for phrase in WORDS[kind]
     for part in re.split("[_…]", phrase)
 )
-_EMPTY = _PARTS | WORDS["small"] | WORDS["light"] | WORDS["articles"]
+_EMPTY = _PARTS | WORDS["small"] | WORDS["light"] | WORDS["articles"] | WORDS["ours"]
 _STEMMED = re.compile("|".join(one[:-1] for one in _PARTS if one.endswith("*") and one[:-1].isalpha()))
 
 
 def speaks_of_ending(text: str) -> bool:
     """Say whether a text may give something up, or put something in its place."""
+    return _TURNS.search(text.translate(_STRAIGHT).lower()) is not None
+
+
+def is_unsure(text: str) -> bool:
+    """Say whether it is only planned, supposed or said by others what a text says, or not so."""
     folded = text.translate(_STRAIGHT).lower()
-    return any(cue.search(folded) for cue in (_GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE))
+    return _UNSURE.search(folded) is not None or _SAID.search(folded) is not None
 
 
 @lru_cache(maxsize=KEPT)
@@ -156,14 +205,19 @@ def endings(line: str) -> tuple[Ending, ...]:
     language = language_of(line, is_met=True)
     found, files = list[Ending](), frozenset[str]()
     for sentence in _sentences(line):
-        if sentence.rstrip().endswith(_ASKS) or _UNDECIDED.search(sentence.lower()):
+        if sentence.rstrip().endswith(_ASKS) or is_unsure(_REASON.split(sentence)[0] or sentence):
             continue
         start = 0
         for clause in _CLAUSE.split(sentence):
             words = _words(clause, language, is_first=start == 0)
             start += len(clause) + 1
             files |= {word.terms[-1] for word in words if _FILE.fullmatch(word.terms[-1])}
-            if ending := _ending(clause.lower(), words, language):
+            ending = _ending(clause.lower(), words, language)
+            # What came back, or takes another's place again, has not ended.
+            back = ending.new if ending else frozenset(word.terms[-1] for word in words)
+            if ending or (found and _BACK.search(clause.lower())):
+                found = [one for one in found if not one.words <= back]
+            if ending:
                 found.append(ending._replace(names=ending.names | files))
     return tuple(found)
 
@@ -171,24 +225,56 @@ def endings(line: str) -> tuple[Ending, ...]:
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:
     """Return what a clause gives up."""
     given_up, new = _replaced(folded, words)
-    given_up = [word for word in given_up if not _is_of_a_part(word, folded, words)]
-    if not given_up or _TOO.search(folded):
+    parts = {} if language.code in _HEAD_FIRST else _parts(given_up, folded, words)
+    whole = [word for word in given_up if word not in parts]
+    given_up = whole or given_up
+    if not given_up or _TOO.search(folded) or _is_denied(folded):
         return None
-    left = [word for word in words if word not in given_up and word not in new]
+    new = [word for word in new if word not in given_up]
+    apart = [*given_up, *new, *_parts(new, folded, words).values()]
+    left = [word for word in words if word not in apart]
     return Ending(
         frozenset(word.terms[-1] for word in given_up),
+        frozenset((name.terms[-1], part.terms[-1]) for name, part in parts.items() if not whole),
         frozenset(word.terms[-1] for word in left),
         frozenset(word.terms[-1] for word in (*given_up, *left) if word.is_name),
         frozenset(word.terms[-1] for word in new),
+        _subject(folded, left),
         language,
     )
 
 
-def _is_of_a_part(name: _Said, folded: str, words: list[_Said]) -> bool:
-    """Say whether a name only tells whose what behind it is: "Sentry emails", "Celery's backend"."""
-    behind = next((word for word in words if word.start >= name.end), None)
-    is_joined = behind is not None and folded[name.end : behind.start].strip(" `") in {"", "'s"}
-    return name.is_name and behind is not None and not behind.is_name and is_joined
+def _is_denied(folded: str) -> bool:
+    """Say whether a clause says that something has not ended."""
+    before, turn, behind = _TURNS.sub("\n", folded).rpartition("\n")
+    is_denied = _NOT_YET.search(before) is not None or _DENIED_BEHIND.search(behind) is not None
+    return bool(turn) and is_denied
+
+
+def _subject(folded: str, left: Sequence[_Said]) -> frozenset[str]:
+    """Return what a clause speaks of before it says what has ended, where that is not us: "The customer no
+    longer uses", "Uploads of customers are no longer".
+    """
+    turn = _TURNS.search(folded)
+    if turn is None or _OURS.search(folded):
+        return frozenset()
+    return frozenset(word.terms[-1] for word in left if word.end <= turn.start())
+
+
+def _parts(names: Sequence[_Said], folded: str, words: list[_Said]) -> dict[_Said, _Said]:
+    """Return those of some names that only tell whose what stands behind them is, and that: "Sentry emails",
+    "Celery's backend".
+    """
+    found = dict[_Said, _Said]()
+    for name in names:
+        behind = next((word for word in words if word.start >= name.end), None)
+        if name.is_name and behind is not None and not behind.is_name and _are_joined(name, behind, folded):
+            found[name] = behind
+    return found
+
+
+def _are_joined(one: _Said, other: _Said, text: str) -> bool:
+    return text[one.end : other.start].strip(" `") in {"", "'s"}
 
 
 def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]]:
@@ -201,35 +287,65 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     if found := _INSTEAD.among(folded, words):
         others = [word for word in words if word not in found]
         before = [word for word in others if word.start < found[0].start]
-        return found, [word for word in others if word.is_name] or before or others
+        return found, (
+            _last_named(folded, before) or [word for word in others if word.is_name] or before or others
+        )
     if _MOVED.search(folded) and (found := _FROM.among(folded, words)):
         return found, new
     verb = _DISPLACED.search(folded)
+    if verb and (found := [word for word in _OBJECT.among(folded, words) if word.may_name]):
+        return found, [word for word in names if word not in found]
     # "Nginx reemplazó a Apache": what follows at once is what was replaced.
     is_object = verb and new and folded[verb.end() : new[0].start].strip() == "a"
-    if verb and any(word.is_name for word in new) and not is_object:
+    if verb and any(word.may_name for word in new) and not is_object:
         left = [word for word in words if word not in new]
         return [word for word in left if word.is_name] or left, new
-    return _displaced(words, verb.span()) if verb else ([], [])
+    return _displaced(folded, words, verb.span()) if verb else ([], [])
 
 
-def _displaced(words: list[_Said], verb: tuple[int, int]) -> tuple[list[_Said], list[_Said]]:
+def _last_named(folded: str, words: Sequence[_Said]) -> list[_Said]:
+    """Return the last of some words that is a name, with the names that are listed with it."""
+    found = list[_Said]()
+    for word in reversed(words):
+        is_listed = not found or len(folded[word.end : found[0].start].split()) <= 1
+        if word.is_name and is_listed:
+            found.insert(0, word)
+        elif found:
+            break
+    return found
+
+
+def _displaced(folded: str, words: list[_Said], verb: tuple[int, int]) -> tuple[list[_Said], list[_Said]]:
     """Return the words for what is replaced by what the subject of a verb says, and those for that."""
     before = [word for word in words if word.end <= verb[0]]
-    behind = [word for word in words if word.is_name and word.start >= verb[1]]
-    if not behind and before[1:] and before[-1].is_name:  # as where the verb stands last
-        behind = [before.pop()]
-    return behind, before
+    behind = [word for word in words if word.start >= verb[0]]
+    if objects := [word for word in behind if word.is_name] or [word for word in behind if word.may_name][:1]:
+        return objects, before
+    # The verb stands last: "Rollup hat Webpack im Shop abgelöst", "Hier hat Rollup Webpack abgelöst".
+    has = _HAS.search(folded, 0, verb[0])
+    is_ahead = has is not None and any(word.end <= has.start() for word in before)
+    after = [word for word in before if has and word.start >= has.end()]
+    is_behind = bool(after[1:]) and not folded[after[0].end : after[1].start].strip() and after[1].may_name
+    objects = [word for word in (after[is_behind:] if is_ahead else before[-1:]) if word.may_name][:1]
+    left = [word for word in before if word not in objects]
+    return (objects, left) if left else ([], [])
 
 
-def gives_up(new: Iterable[Ending], old: str) -> bool:
+def gives_up(new: Sequence[Ending], old: str) -> bool:
     """Say whether what is given up is what an older text speaks of, and does not deny itself."""
+    if not new:
+        return False
     folded = old.translate(_STRAIGHT).lower()
     likely = [ending for ending in new if all(name in folded for name in ending.names)]
     if not likely:
         return False
-    denying = WORDS["denials"] | WORDS["ending"]
-    denies = denying.intersection(re.findall(r"\w+", folded)) or _DENIED_ELSEWHERE.search(folded)
+    given_up = frozenset[str]().union(*(ending.words for ending in likely))
+    said = " ".join(
+        clause for clause in _CLAUSE.split(old) if any(word in clause.lower() for word in given_up)
+    )
+    denying = _DENYING.intersection(re.findall(r"\w+", _IN_THE.sub(" ", said).lower()))
+    is_no = denying == {"no"} and language_of(old, is_met=True).code not in _WITH_NO  # but "in the"
+    denies = (denying and not is_no) or _DENIED_ELSEWHERE.search(said.lower())
     if denies or old.rstrip().endswith(_ASKS) or _GIVEN_UP.search(folded):
         return False
     ended = frozenset(term for ending in endings(old) for term in ending.words)
@@ -237,16 +353,24 @@ def gives_up(new: Iterable[Ending], old: str) -> bool:
 
 
 def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:
-    words = [word for part in _sentences(old) for word in _words(part, ending.language, is_first=True)]
+    words, joined = list[_Said](), set[tuple[str, str]]()
+    for part in _sentences(old):
+        found = _words(part, ending.language, is_first=True)
+        for one, other in pairwise(found):
+            if ending.parts and _are_joined(one, other, part):
+                joined.update(product(one.terms, other.terms))
+        words += found
     terms = frozenset(term for word in words for term in word.terms)
     hit, shared = (ending.words & terms) - ended, ending.around & terms
     if ending.new and ending.new <= terms:  # of two it says already which is meant
+        return False
+    if not (ending.subject <= terms and ending.parts <= joined):
         return False
     if not hit or not ending.names <= terms or 2 * len(shared) < len(ending.around):
         return False
     named = ending.names
     if len(ending.words) == 1:
-        named |= {word.terms[-1] for word in words if word.is_name}
+        named |= {term for word in words if word.is_name for term in word.terms}
     if hit & named:
         return True
     is_all = ending.words <= terms and shared == ending.around
@@ -255,7 +379,7 @@ def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:
 
 
 def _sentences(line: str) -> list[str]:
-    return _SENTENCE.split(line.translate(_STRAIGHT))[:SENTENCES]
+    return _SENTENCE.split(_OF_USER.sub("", line.translate(_STRAIGHT)))[:SENTENCES]
 
 
 def _words(text: str, language: Language, *, is_first: bool) -> list[_Said]:
@@ -271,17 +395,21 @@ def _words(text: str, language: Language, *, is_first: bool) -> list[_Said]:
                 bare = bare.replace(small, " ")
             for part in bare.split():
                 pairs = [part[at : at + 2] for at in range(len(part) - 1)]
-                found += [_Said(start, end, (pair,), is_name=False) for pair in pairs]
+                found += [_Said(start, end, (pair,), is_name=False, may_name=False) for pair in pairs]
             continue
         if len(folded) < WORD_MIN or folded in language.small or folded in _EMPTY or _STEMMED.match(folded):
+            continue
+        if folded in time_words() or _TURKISH_CASE.match(text, start - 1 if start else 0):
             continue
         is_latin = re.match(f"[{_LATIN}]", written) is not None
         is_name = (
             match[0][0] == "`"
             or any(sign.isupper() or sign.isdigit() or sign in "._/#" for sign in written[1:])
             or (is_latin and not is_cased)
+            or (written[0].isupper() and _TURKISH_CASE.match(text, end) is not None)
             or (written[0].isupper() and not (is_first and place == 0) and language.code != "de")
         )
-        stemmed = folded if is_name else root(folded) if language.is_english else language.stem(folded)
-        found.append(_Said(start, end, (folded, stemmed), is_name))
+        may_name = is_name or (language.code == "de" and written[0].isupper())
+        stem = root(folded) if language.is_english else language.stem(folded)
+        found.append(_Said(start, end, (stem, folded) if is_name else (folded, stem), is_name, may_name))
     return found

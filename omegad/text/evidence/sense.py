@@ -102,6 +102,7 @@ _TURNING = frozenset(
     )
 )
 """Words that may turn what follows."""
+_ENDING = WORDS["ending"] | WORDS["stopping"] | WORDS["failing"]
 _STIRRING = _TURNING.union(_RANKED_BY, WORDS["replaced"], {"from"})
 """Words without which nothing is denied: those, and what may put what follows behind others."""
 _SPECIAL = _STIRRING | {"on", "more"}
@@ -183,10 +184,11 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
             word in ranked_by and not (word == "to" and _is_wish(folded, place))
         )
         takes_side = word == "and" and (after in WORDS["preferring"] or after in WORDS["negators"])
-        if tokens[place] in _BREAKS or word in _TURNS_BACK or takes_side:
+        goes_on = is_denied and word in WORDS["going_on"] and folded[1:2] in (["of"], ["than"])
+        if tokens[place] in _BREAKS or word in _TURNS_BACK or takes_side or goes_on:
             is_denied = is_source = False
         elif turns:
-            is_denied = True
+            is_denied = not is_denied or word not in _ENDING  # "never dropped"
         elif (goals and word in WORDS["replaced"]) or (
             # What follows "from" holds no more where it was left for something, or taken over.
             word == "from"

@@ -8,14 +8,15 @@ of a text is its first line, its title; support is looked for in all of its sent
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
-from omegad.text.evidence.endings import endings, gives_up
+from omegad.text.evidence.endings import endings, gives_up, is_unsure
 from omegad.text.evidence.sense import Sense, Word, read, root
 from omegad.text.evidence.statements import first_line, pieces
 from omegad.text.evidence.word_lists import WORDS
+from omegad.text.languages import language_of
 
 Side = Literal["for", "against", "unclear"]
 Kind = Literal[
@@ -65,7 +66,8 @@ UNCLEAR = Stance("unclear")
 class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
-    `first` is the word that it begins with.
+    `first` is the word that it begins with, `behind` those behind an "over", which may rank them lower,
+    `subject` the last word before a verb or a denial.
     """
 
     words: tuple[Word, ...]
@@ -78,6 +80,8 @@ class _Title(NamedTuple):
     folded: frozenset[str]
     is_denial: bool
     first: str
+    behind: frozenset[str]
+    subject: str
 
 
 def stance(new: str, old: str) -> Stance:
@@ -98,6 +102,8 @@ def contradiction(new: str, old: str) -> Kind | None:
     one, other = _TITLES[ours], _TITLES[theirs]
     shared = len(one.terms.keys() & other.terms.keys())
     kind = _sense_turned(one, other) if shared * 3 >= max(1, min(len(one.terms), len(other.terms))) else None
+    if kind in _OF_DENIALS and is_unsure(ours) != is_unsure(theirs):
+        kind = None
     return kind or given_up(new, old)
 
 
@@ -129,9 +135,9 @@ def are_variants(one: str, other: str) -> bool:
     return bool(is_other) and added == gone <= VARIED_MAX
 
 
-def read_whole(text: str) -> None:
-    """Read a text, so that it is at hand when it is compared."""
-    _ = _TITLES[first_line(text)], _senses(text)
+def read_title(text: str) -> None:
+    """Read the title of a text, so that it is at hand when it is compared."""
+    _ = _TITLES[first_line(text)]
 
 
 _PAIRS = frozenset(
@@ -156,6 +162,8 @@ _ONLY = root("only")
 _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
+_NO_MORE = {"used", "to"}
+_OF_DENIALS = ("denied", "named as not")
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 
 _REVERT = re.compile(
@@ -195,7 +203,17 @@ def _read_title(line: str) -> _Title:
         frozenset().union(*(sense.folded for sense in read_of)),
         any(sense.is_denial for sense in read_of),
         next((sense.words[0].term for sense in read_of if sense.words), ""),
+        frozenset([word.term for sense in read_of for word in dropwhile(_is_no_over, sense.words)]),
+        "".join([word.term for word in takewhile(_is_of_subject, said)][-1:]),
     )
+
+
+def _is_of_subject(word: Word) -> bool:
+    return word.is_subject and not word.is_light and not word.is_denied
+
+
+def _is_no_over(word: Word) -> bool:
+    return word.term != "over"
 
 
 _TITLES = Kept(_read_title, TITLES_BYTES, lambda line, title: bytes_of(line) + 3_400 + 150 * len(title.words))
@@ -224,6 +242,8 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
     hit = denied & other.asserted
     if (
         (not hit and not is_all)
+        or _is_of_another(one, other)
+        or (hit and hit <= other.behind)  # "fish over bash"
         or denied - other.terms.keys()
         or (one.first in _PARTLY and other.first in _PARTLY)
         or all(WORDS["when"] & folded for folded in (one.folded, other.folded, one.folded ^ other.folded))
@@ -246,6 +266,12 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
         return None
     is_other = any(not word.is_denied and word.term not in other.asserted for word in one.words)
     return "named as not" if is_other and _names_another(one) else "denied"
+
+
+def _is_of_another(one: _Title, other: _Title) -> bool:
+    """Say whether a sentence speaks of somebody else: what a customer no longer uses, we may use."""
+    is_told = not {"we", "from"}.isdisjoint(one.folded)  # "Jonas took over the duty from Maria"
+    return not is_told and bool(one.subject) and one.subject not in other.terms
 
 
 def _without_the_exempt(one: _Title, other: _Title) -> list[Word]:
@@ -369,14 +395,24 @@ def _is_conditional(title: _Title) -> bool:
 def is_restated(one: str, other: str) -> bool:
     """Say whether a sentence of one text holds the first one of the other, one way round or the other."""
     ours, theirs = _senses(one), _senses(other)
-    return any(_holds(said, first) for first in theirs[:1] for said in ours) or any(
-        _holds(said, first) for first in ours[:1] for said in theirs
+    return any(_repeats(said, first) for first in theirs[:1] for said in ours) or any(
+        _repeats(said, first) for first in ours[:1] for said in theirs
     )
 
 
-def _senses(text: str) -> list[Sense]:
-    found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
-    return list(islice((one for one in found if len(one.words) > 1), READ_SENTENCES))
+def _repeats(long: tuple[str, Sense], short: tuple[str, Sense]) -> bool:
+    """Say whether one sentence holds another; in another language than English, and nothing more, since none
+    of the words are known that doubt or limit something there.
+    """
+    (said, sense), (_, other) = long, short
+    return _holds(sense, other) and (
+        sense.folded <= other.folded or language_of(said, is_met=True).is_english
+    )
+
+
+def _senses(text: str) -> list[tuple[str, Sense]]:
+    found = ((one, _SENSES[one]) for one, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
+    return list(islice(((one, sense) for one, sense in found if len(sense.words) > 1), READ_SENTENCES))
 
 
 def _says(words: Sequence[Word], said: Iterable[Word]) -> bool:
@@ -414,7 +450,8 @@ def _holds(long: Sense, short: Sense) -> bool:
     """Say whether one sentence says all that another one says, in its order, and simply says it."""
     is_same_mood = not long.is_question and not short.is_question and long.denials == short.denials
     is_same_time = _PAST.isdisjoint(long.folded) == _PAST.isdisjoint(short.folded)
-    if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & WORDS["hedges"]:
+    turned = long.folded ^ short.folded
+    if not is_same_mood or not is_same_time or turned & WORDS["hedges"] or turned >= _NO_MORE:
         return False
     said = [word for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
     is_said = len(said) > 1 and _says(long.words, said)

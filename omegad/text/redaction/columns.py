@@ -5,10 +5,11 @@ with `\n`, and cells with `\t`, as JSON writes them.
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from itertools import islice, pairwise
 
 from omegad.text.redaction import spoken, values
+from omegad.text.redaction.values import Span
 
 LINE_CHARACTERS = 2_000
 BEGINNING = 400
@@ -88,9 +89,6 @@ _SQL = re.compile(
     r"{0,500})'|\\?\"(?P<other>(?:(?!\\?\").|\"{2}){0,500})\\?\"|[(),;]"
 )
 
-Span = tuple[int, int]
-Cells = list[tuple[int, int]]
-
 
 class _Head:
     """The names that head a table: what parts them, how many there are, and which are a password's."""
@@ -142,20 +140,13 @@ def _places(folded: str, needles: Container[str]) -> list[int]:
         )
         for needle in names
         if needle == "pin" or needle in needles
-        for at in _positions(part, needle)
+        for at in values.places(part, needle)
         if HEADS.match(folded, at)
     ]
     for sign, pattern, at_most in _FOREIGN:
         if sign in folded:
             found += [match.start() - 1 for match in pattern.finditer(folded, 0, at_most or len(folded))]
     return sorted(found)
-
-
-def _positions(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
 
 
 def _line(text: str, at: int) -> tuple[int, int, int]:

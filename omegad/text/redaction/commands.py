@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from omegad.text.redaction import manifests, values
+from omegad.text.redaction.values import Span
 
 LOOK_BACK = 600  # characters of a command before its option
 CONTINUED_LINES = 8
@@ -103,8 +104,6 @@ _PLACE = re.compile(
 )
 
 _BEFORE_SECRET: dict[Form, str] = {"user": ":", "percent": "%", "comma": ",", "pair": "="}
-
-Span = tuple[int, int]
 
 
 def passwords(text: str) -> list[Span]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from omegad.text.redaction import values
+from omegad.text.redaction.values import Span
 
 VALUE_MIN = 4
 PATCH_CHARACTERS = 2_000
@@ -39,8 +40,6 @@ _IS_PUBLIC = re.compile(
     r"|server|(?:ca|tls)\.crt|type)",
     re.IGNORECASE,
 )
-
-Span = tuple[int, int]
 
 
 def kept(text: str, folded: str) -> list[Span]:

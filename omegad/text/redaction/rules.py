@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from omegad.text.redaction import assignments, entropy, spoken, values
+from omegad.text.redaction.values import Span
 
-Span = tuple[int, int]
 Judge = Callable[[str, re.Match[str]], Span | None]
 """Takes the text and a match in it; returns where the secret is, None where there is none."""
 

@@ -8,7 +8,8 @@ from hashlib import blake2b
 from omegad.runtime.kept import Kept, bytes_of
 from omegad.text.redaction import cards, columns, commands, entropy, manifests, spoken, values
 from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
-from omegad.text.redaction.rules import RULES, Rule, Span
+from omegad.text.redaction.rules import RULES, Rule
+from omegad.text.redaction.values import Span
 
 REMEMBERED_BYTES = 1_000_000
 REMEMBERED_CLEAN = 256
@@ -285,7 +286,7 @@ def _has_needle(folded: str, *, is_long: bool = True) -> bool:
 
 
 def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
-    places = sorted(at for needle in rule.needles for at in _positions(folded, needle))
+    places = sorted(at for needle in rule.needles for at in values.places(folded, needle))
     spans: list[Span] = []
     for at in places:
         # What begins within a secret is a part of it, whatever it looks like.
@@ -297,14 +298,6 @@ def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
         ):
             spans.append(span)
     return spans
-
-
-def _positions(text: str, needle: str) -> Iterator[int]:
-    # To find a substring takes a tenth of the time of a pattern that begins with it.
-    at = text.find(needle)
-    while at >= 0:
-        yield at
-        at = text.find(needle, at + len(needle))
 
 
 def _without(text: str, spans: list[Span], kind: str, found: list[str]) -> str:

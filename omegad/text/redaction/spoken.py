@@ -6,13 +6,13 @@ be told from the rest of a sentence.
 """
 
 import re
-from collections.abc import Iterator
 from importlib import resources
 from itertools import chain
 
 import msgspec
 
 from omegad.text.redaction import assignments, values
+from omegad.text.redaction.values import Span
 
 VALUE_MIN = 5
 TOLD_MIN = 6  # of one that is far from its word
@@ -20,8 +20,6 @@ DIGITS_MIN = 4  # of one of digits alone
 BEFORE_CHARACTERS = 24
 AFTER_CHARACTERS = 24
 AS_CHARACTERS = 120  # from a password to its word, in "use X as the password"
-
-Span = tuple[int, int]
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
@@ -151,19 +149,12 @@ def _places(folded: str) -> list[int]:
                 places.add(first + len(before) - word)
     for part, words in WORDS.alone.items():
         if part in folded:
-            places.update(at for word in words for at in _positions(folded, f"{word} "))
+            places.update(at for word in words for at in values.places(folded, f"{word} "))
     if not folded.isascii():
         for letter, words in WORDS.others.items():
             if letter in folded:
-                places.update(at for word in words if word in folded for at in _positions(folded, word))
+                places.update(at for word in words if word in folded for at in values.places(folded, word))
     return sorted(places) if len(places) > 1 else list(places)
-
-
-def _positions(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
 
 
 def told(text: str, match: re.Match[str]) -> Span | None:

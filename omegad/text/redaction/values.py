@@ -1,8 +1,10 @@
 """What can stand where a secret's value would: the value, or a stand-in, a piece of code, a word about it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
+
+Span = tuple[int, int]
 
 PHRASE_WORDS_MIN = 4
 JOINED_WORD_MIN = 3
@@ -124,7 +126,15 @@ _TEXT_ENDED = re.compile(
 _JSON_END = re.compile(r"\"\s{0,8}(?:[}\]]{1,8}(?:[\s,]|\Z)|[,:]\s{0,8}[\[{\"0-9tfn])")
 
 
-def without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
+def places(text: str, word: str) -> Iterator[int]:
+    """Yield where a word stands, which takes a tenth of the time of a pattern that begins with it."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def without(text: str, spans: Sequence[Span], mark: str) -> str:
     """Return *text* with *mark* for what is in *spans*, but for the backslashes of a quote behind it."""
     spans = [(first, _before_escape(text, first, last)) for first, last in spans]
     ends = [0, *(last for _, last in spans)]

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -284,15 +282,9 @@ def test_what_is_too_large_or_too_much_for_the_spool_is_counted(home: Home) -> N
 
 def test_the_verb_does_the_same(served: Home) -> None:
     before = len(tags(served))
-    done: subprocess.CompletedProcess[Any] = subprocess.run(
-        [sys.executable, "-m", "omegad", "hook", "UserPromptSubmit"],
-        env=served.environ,
-        input=json.dumps(payload("UserPromptSubmit", prompt="hello there")).encode(),
-        capture_output=True,
-        check=True,
-        timeout=PATIENCE_S,
-    )
-    assert (done.stdout, done.stderr) == (b"", b"")
+    told = json.dumps(payload("UserPromptSubmit", prompt="hello there"))
+    done = served.verb("hook", "UserPromptSubmit", said=told)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     until(lambda: tags(served)[before:] == ["prompt.submitted@1"])
 
 

@@ -16,16 +16,11 @@ from omegad.memory.upkeep.consolidation import IDLE_US, SHORT_IDLE_US, DailyUpke
 from omegad.memory.upkeep.review import DAY_US
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
-from tests.builders import FakeClock, Served, everything, served
+from tests.builders import FakeClock, Served, events_of, served
 
 KEYWORDS = Config(model="none")
 YEAR_US = 365 * DAY_US
 WEDNESDAY_US = 1_767_225_600_000_000 + 6 * DAY_US  # 2026-01-07
-
-
-async def events_of(it: Served, *kinds: type) -> list[Any]:
-    await it.caught_up()
-    return [one.event for one in await everything(it.daemon.services.log) if isinstance(one.event, kinds)]
 
 
 async def store(it: Served, content: str, **params: Any) -> str:

@@ -11,7 +11,7 @@ from omegad.memory.types import BUILT_IN
 from omegad.memory.upkeep import expiry
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, Refused
-from tests.builders import FakeClock, FakeModel, Served, everything, served, until
+from tests.builders import FakeClock, FakeModel, Served, events_of, everything, served, until
 
 KEYWORDS = Config(model="none")
 SECOND_US = 1_000_000
@@ -21,14 +21,6 @@ COMMON = "The nightly exporter of the billing service is slow on every weekday b
 NOTES = tuple(
     f"{COMMON}. {rest}" for rest in ("It fetches rows alone.", "Its batches are small.", "It logs a lot.")
 )
-
-
-async def events_of(it: Served, kind: type) -> list[Any]:
-    return [
-        recorded.event
-        for recorded in await everything(it.daemon.services.log)
-        if isinstance(recorded.event, kind)
-    ]
 
 
 async def store(it: Served, content: str, **params: Any) -> str:

@@ -3,7 +3,6 @@ everybody has spoken, in whatever order it was heard.
 """
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -42,7 +41,6 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 _HAD = ("tags", "priority", "metadata")
 """What every memory has, and a rewording that does not give it leaves."""
-_encode = msgspec.json.Encoder(order="deterministic").encode
 _ROWS = f"""
 SELECT node_id, event_type, project, entity_id, created_us, status, superseded_by, rating, {COLUMNS}
 FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
@@ -79,14 +77,6 @@ def of_views(connection: Connection, memory_ids: Sequence[str]) -> list[Held]:
     """Return what the views of a home hold of these."""
     rows = connection.execute(_ROWS, (msgspec.json.encode(list(memory_ids)).decode(),))
     return sorted(map(_row, rows), key=lambda one: one.memory_id)
-
-
-def digest(held: Iterable[Held]) -> str:
-    """Return the digest of what is held, in the order of the ids."""
-    whole = blake2b(digest_size=32, person=b"omegad/held")
-    for one in held:
-        whole.update(_encode(one))
-    return whole.hexdigest()
 
 
 def _stored(fact: Fact, stored: MemoryStored) -> Held:
