@@ -26,7 +26,7 @@ from omegad.log.reading import AGED
 from omegad.memory.events import MemoryCountsCarried, MemoryErased, Proof, ProofsAged
 from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
-from omegad.operations.aged_batches import Batch, batch_of
+from omegad.operations.aged_batches import Aged, Batch, batch_of
 from omegad.operations.freed_pages import FreedPages
 from omegad.operations.quoting import quoting
 from omegad.operations.services import DaemonServices
@@ -137,19 +137,6 @@ class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
     dry_run: Annotated[bool, Meta(description="say what would go, and let go of nothing")] = False
     request_id: RequestId | None = None
     progress_token: ProgressToken | None = None
-
-
-class Aged(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one kind: how long it is kept, up to when and to which position it has gone, how many events of
-    which tags that is, and how many bytes less their payloads are.
-    """
-
-    kind: str
-    days: int
-    until: str
-    through: Position
-    counts: dict[str, int] = {}
-    freed_bytes: int = 0
 
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,8 +278,9 @@ class Retention:
         if not request.dry_run:
             call.peer.written = max(call.peer.written, self._last)
         through = max((one.through for one in done.aged if one.kind == PROMPTS), default=0)
-        stay = await self._services.views.read(partial(quoting, through=through))
-        return msgspec.structs.replace(done, quoted_in=stay)
+        with suppress(OmegadError):  # what went is to be told in any case
+            done.quoted_in.extend(await self._services.views.read(partial(quoting, through=through)))
+        return done
 
     async def due(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
         """Say what of the chosen kinds, or of all, is over and still there."""
