@@ -63,8 +63,7 @@ Was haben wir heute gemacht?; ¿Qué hicimos hoy?; Что мы сделали с
 what did we talk about last week?
 what happened march; what about September; was war März; что было март
 bugün neye karar verdik; 오늘 무엇을 결정했나요; Wat hebben we vandaag gedaan?; ماذا فعلنا اليوم؟; 3月は何があった
-mars ?; gestern ?; März?
-Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
+mars ?; gestern ?; März?; Apa yang kita kerjakan kemarin?; কী করা হয়েছিল গতকাল?; कल हमने किस पर काम किया?; گزشتہ ہفتے ہم نے کیا کیا؟
 """  # noqa: RUF001
 MORE = """
 what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
@@ -75,8 +74,7 @@ Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?
 """
 NO_TIMES = """
 Was war gestört im Export?; Man kann das mal machen, oder?; Care este cea mai mare problemă?
-mars; mars planet?; Mars ?; أي يوم هو اليوم الذي ننشر فيه؟
-Was benutzen wir heute für Builds?; ¿Qué usamos hoy para los builds?; 今天路由器怎么了?
+mars; mars planet?; Mars ?; أي يوم هو اليوم الذي ننشر فيه؟; Was benutzen wir heute für Builds?; ¿Qué usamos hoy para los builds?; 今天路由器怎么了?
 Wer war Martin Luther?; Worauf laufen die 2000 Rechner im Netz?; كم كان عمر جون؟; 第3版はどこですか
 """
 NAMES = r"""
