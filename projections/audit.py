@@ -1,6 +1,6 @@
 """Every tool call of every session, in order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from omegad.log.aging import PayloadsAged
 from omegad.log.event import RecordedEvent
@@ -92,37 +92,40 @@ CANONICAL = (
 # Of version 5, which lacks the other names.
 READABLE = frozenset({"192a499adbb5a53b"})
 
+_INSERT = "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _AGE = (
     "UPDATE coord_audit SET tool_use_id = NULL, input_summary = NULL, result_summary = NULL WHERE id > ? AND"
     " id <= ?"
 )
 
+_NONE = to_json(())
 
-def project(recorded: RecordedEvent) -> Iterator[Statement]:
+
+def project(recorded: RecordedEvent) -> Iterable[Statement]:
     match recorded.event:
         case ToolCalled() as call:
-            found = facts(call)
-            yield Statement(
-                "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    recorded.position,
-                    recorded.session_id,
-                    call.call_index,
-                    call.tool_name,
-                    call.status,
-                    call.tool_use_id,
-                    *_summaries(call),
-                    call.duration_ms,
-                    recorded.project,
-                    rfc3339(recorded.occurred_at),
-                    found.file,
-                    to_json(found.given),
-                    to_json(found.returned),
-                    to_json(found.edited),
-                ),
+            file, edited, given, returned = facts(call)
+            row = (
+                recorded.position,
+                recorded.session_id,
+                call.call_index,
+                call.tool_name,
+                call.status,
+                call.tool_use_id,
+                *_summaries(call),
+                call.duration_ms,
+                recorded.project,
+                rfc3339(recorded.occurred_at),
+                file,
+                to_json(given) if given else _NONE,
+                to_json(returned) if returned else _NONE,
+                to_json(edited) if edited else _NONE,
             )
+            return (Statement(_INSERT, row),)  # no generator: of a log most events are calls
         case PayloadsAged(kind="tools", after=after, through=through):
-            yield Statement(_AGE, (after, through))
+            return (Statement(_AGE, (after, through)),)
+        case _:
+            return ()
 
 
 def _summaries(call: ToolCalled) -> tuple[str | None, int | None, str | None, int | None]:

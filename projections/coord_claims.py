@@ -2,7 +2,7 @@
 with their last sign of life.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from omegad.coordination.events import (
     BranchClaimed,
@@ -132,11 +132,10 @@ WHERE session_id = ?2 AND (seen_us <= ?1 - ?3 OR ended_at IS NOT NULL)
 """
 
 
-def project(recorded: RecordedEvent) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterable[Statement]:
     if isinstance(recorded.event, ToolCalled):  # as most are
-        yield Statement(_HEARD, (recorded.occurred_at, recorded.session_id or "", SEEN_EVERY_US))
-    else:
-        yield from _told(recorded)
+        return (Statement(_HEARD, (recorded.occurred_at, recorded.session_id or "", SEEN_EVERY_US)),)
+    return _told(recorded)
 
 
 def _told(recorded: RecordedEvent) -> Iterator[Statement]:

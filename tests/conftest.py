@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,9 @@ settings.register_profile(
     "suite", derandomize=SAME, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of shells, of what they run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108  a directory of its own is made in it
 ROOM_BYTES = 2 * 1024**3

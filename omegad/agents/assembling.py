@@ -5,7 +5,7 @@ is room for.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from omegad.memory.edges import doubted
+from omegad.memory.edges import unsettled_against
 from omegad.memory.owner import elsewhere
 from omegad.session.events import How
 from omegad.storage.driver import Connection
@@ -14,14 +14,13 @@ from omegad.text.quoting import BY_CHARACTERS, in_parentheses, one_line
 BYTES_OF_A_TOKEN = 4
 """Of English text a token has four bytes or more: what is counted so is seldom too little."""
 LINE_CHARACTERS = 180
-DOUBT_CHARACTERS = 120
-"""How much is told of a later memory that may deny another."""
+LATER_CHARACTERS = 120
+"""How much is told of a later memory beside the one that it may contradict."""
 
 
 class Line(NamedTuple):
-    """Something to be told, and what it is of: a memory's id, a file, or nothing; who said it, where that was
-    another home's; and which later memory may deny it, by its id and what it says, as long as nobody has
-    said whether it does.
+    """Something to be told, and its source: a memory's id, a file, or nothing; who said it, where that was in
+    another home; and the id and text of a later memory that may contradict it, until somebody settles that.
     """
 
     source: str
@@ -35,8 +34,8 @@ class Line(NamedTuple):
         by = f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
         if self.later is None:
             return by
-        doubt = f"{self.later[0]}, later, may deny it: {self.later[1]}"
-        return f"{by} {in_parentheses(doubt, DOUBT_CHARACTERS)}"
+        later = f"{self.later[0]}, later, may deny it: {self.later[1]}"
+        return f"{by} {in_parentheses(later, LATER_CHARACTERS)}"
 
     @property
     def is_later_cut(self) -> bool:
@@ -45,12 +44,12 @@ class Line(NamedTuple):
 
 
 def annotated(connection: Connection, lines: Sequence[Line], now_us: int) -> list[Line]:
-    """Return lines of memories with who said those that another home stored, and with the later one beside
-    those that it may deny.
+    """Return lines of memories, each with who said it, where another home stored it, and with the later
+    memory that may contradict it, where there is one.
     """
     sources = [line.source for line in lines]
     by = elsewhere(connection, sources)
-    later = doubted(connection, sources, now_us, DOUBT_CHARACTERS)
+    later = unsettled_against(connection, sources, now_us, LATER_CHARACTERS)
     return [line._replace(by=by.get(line.source, line.by), later=later.get(line.source)) for line in lines]
 
 

@@ -352,7 +352,7 @@ METHODS = (
         read=read,
         finish=finish,
         tells=lambda query, told: bool(told.shown or told.review or (told.due and query.session_id)),
-        verb=Verb(says="{text}"),
+        verb=Verb(says="{text}", examples=("omegad session briefing --project shop",)),
         tool=AgentTool("omega_welcome", by="finding.briefed", takes={"session_id": "session.session_id"}),
     ),
 )

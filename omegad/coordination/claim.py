@@ -429,7 +429,13 @@ METHODS = (
         answer=Released,
         prepare=prepare_release,
         decide=release,
-        verb=Verb(says="let go of {count}"),
+        verb=Verb(
+            says="let go of {count}",
+            examples=(
+                "omegad claim release --session-id s-7 --path src/ledger.py",
+                'omegad claim release --ref fix-ledger --force --reason "its owner is gone"',
+            ),
+        ),
         tool=AgentTool(
             "omega_coord release",
             by="coordinating.released",

@@ -160,6 +160,7 @@ METHODS = (
         verb=Verb(
             "claims",
             by="sentences.again",
+            examples=("omegad claims", "omegad claims --project shop --watch"),
             table=Table(
                 "claims",
                 (

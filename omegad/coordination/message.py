@@ -407,6 +407,7 @@ METHODS = (
         read=list_messages,
         is_paged=True,
         verb=Verb(
+            examples=("omegad message list", "omegad message list --project shop --limit 5"),
             table=Table(
                 "messages",
                 (
@@ -418,8 +419,14 @@ METHODS = (
                 ),
                 none="none",
                 warns=MORE,
-            )
+            ),
         ),
     ),
-    QueryMethod(params=CheckIntents, answer=Intents, views=("coord_intents",), read=check),
+    QueryMethod(
+        params=CheckIntents,
+        answer=Intents,
+        views=("coord_intents",),
+        read=check,
+        verb=Verb(examples=("omegad intent check --project shop --path src/ledger.py",)),
+    ),
 )

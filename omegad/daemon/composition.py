@@ -322,7 +322,7 @@ def serve(paths: Paths, settings: Config) -> None:
     os.umask(0o077)
     passed = activation.passed()
     endpoint.private_directory(paths.home, "OMEGAD_HOME")
-    with endpoint.lock(paths.lock):
+    with endpoint.lock(paths.lock, paths.socket):
         if left := seal.broken_off(paths):
             _log.warning("seal.broken_off", unused_key=left.place)
         seal.enter(paths)

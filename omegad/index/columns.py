@@ -21,13 +21,13 @@ NAMED = ("project", "event_type", "entity_id", "session_id")
 
 # Who speaks is told of the turns of a conversation alone: a note that begins "ARM: …" has no author.
 AUTHOR = "CASE WHEN m.session_id IS NOT NULL THEN m.author END"
-SAID = f"m.characters, m.is_question, {AUTHOR}"
-"""The columns of `memories AS m` that change with what a memory says, as `Columns.change` takes them."""
+TRAITS = f"m.characters, m.is_question, {AUTHOR}"
+"""The columns of `memories AS m` that change with a memory's text, as `Columns.change` takes them."""
 
 # The columns that `Columns.extend` takes, of `memories AS m`.
 SOURCE = (
     "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id,"
-    f" m.session_id, {SAID}"
+    f" m.session_id, {TRAITS}"
 )
 
 
@@ -60,10 +60,10 @@ def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Se
     return Selection(named=named, now_us=now_us, since_us=since_us, until_us=until_us, among=among)
 
 
-class Said(NamedTuple):
-    """What some memories are as texts, in arrays of one length: which of them are known here, how many
-    characters they have, and which are turns of a conversation, end in a question, and are by one of some
-    authors. What is not known has zeros.
+class TextTraits(NamedTuple):
+    """Traits of the texts of some memories, one entry for each memory in every array: whether its traits are
+    known here, how many characters it has, whether it is a turn of a conversation, ends in a question, and is
+    by one of the authors that were named. Where they are not known, the rest is zero.
     """
 
     is_known: npt.NDArray[np.bool_]
@@ -73,8 +73,8 @@ class Said(NamedTuple):
     is_by_them: npt.NDArray[np.bool_]
 
     @classmethod
-    def nothing(cls, count: int) -> "Said":
-        """Return as much of so many memories of which nothing is known."""
+    def nothing(cls, count: int) -> "TextTraits":
+        """Return the traits of so many memories of which none are known."""
         return cls(np.zeros(count, np.bool_), np.zeros(count, np.int32), *np.zeros((3, count), np.bool_))
 
 
@@ -189,8 +189,8 @@ class Columns:
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
         times = (self._created, self._expires)
-        said = (self._characters, self._is_question, self._author)
-        own = (self._memory, *times, self._active, *self._named.values(), *said)
+        traits = (self._characters, self._is_question, self._author)
+        own = (self._memory, *times, self._active, *self._named.values(), *traits)
         return sum(array.nbytes for array in (*own, *(self._ascending or ())))
 
     def extend(self, rows: Sequence[Sequence[object]]) -> None:
@@ -217,13 +217,13 @@ class Columns:
         is_active: bool,
         created_us: int,
         expires_us: int | None,
-        said: tuple[int, int, str | None],
+        traits: tuple[int, int, str | None],
     ) -> None:
-        """Note whether, and from and until when, a memory row is active, and what it is as a text; of its
+        """Note whether, and from and until when, a memory row is active, and the traits of its text; of its
         vectors only the *current* ones still stand for it.
         """
         of_row = self.memory == row
-        characters, is_question, author = said
+        characters, is_question, author = traits
         self._characters[: self.count][of_row] = characters
         self._is_question[: self.count][of_row] = is_question
         self._author[: self.count][of_row] = _coded(self._authors, [author])
@@ -237,9 +237,11 @@ class Columns:
         """
         return self._sorted().of_rows(rows)
 
-    def said(self, rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
-        """Return what some memory rows are as texts; *names* are those of the authors that are told apart."""
-        found = Said.nothing(len(rows))
+    def text_traits(self, rows: npt.NDArray[np.int64], names: Collection[str]) -> TextTraits:
+        """Return the traits of the texts of some memory rows; `is_by_them` is of the authors that have one of
+        the *names*.
+        """
+        found = TextTraits.nothing(len(rows))
         indices, which = self.of_rows(rows)
         author = self._author[indices]
         found.is_known[which] = True

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import SAID, SOURCE, Columns, Said, Selected, Selection, extended
+from omegad.index.columns import SOURCE, TRAITS, Columns, Selected, Selection, TextTraits, extended
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -27,6 +27,9 @@ RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 AT_ONCE = 32
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
+# Vectors beyond which none is kept whole: of those that a question is compared with, three in four would be
+# read all the same
+EXACT_OF = 65_536
 CHUNK = 1_024  # vectors read at once, 3 MiB that is let go of again
 SIGNS_CHUNK = 8_192  # of which the signs alone are read, 2 MiB
 VECTOR_BYTES = 4 * DIMENSIONS
@@ -49,9 +52,10 @@ _NEW = "v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL"
 _THESE = "v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL"
 _WHOLE, _SIGNS = "v.vector", "vec_quantize_binary(v.vector)"
 _CHANGED = f"""
-SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {SAID}
+SELECT m.changed_position, m.id, m.node_id, m.status = 'active', m.created_us, m.expires_us, {TRAITS}
 FROM memories AS m WHERE m.changed_position > ? AND m.changed_position != m.id ORDER BY 1
 """
+_COUNT = "SELECT count(*) FROM memory_vectors WHERE embedder_id = ?"
 _CURRENT = (
     "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
 )
@@ -147,6 +151,8 @@ class VectorIndex:
                 # What changed before the first vectors are read is read with them.
                 latest = "SELECT coalesce(max(changed_position), 0) FROM memories"
                 self._last_change = connection.execute(latest).fetchone()[0]
+                if connection.execute(_COUNT, (self.embedder_id,)).fetchone()[0] > EXACT_OF:
+                    self._exact_max = 0
             while self._early and self._read(connection, _THESE, str(sorted(self._early))) is not None:
                 pass
             last: int = connection.execute("SELECT coalesce(max(id), 0) FROM memory_vectors").fetchone()[0]
@@ -161,14 +167,14 @@ class VectorIndex:
                 current = np.isin(
                     self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
                 )
-                for _, row, _, is_active, created_us, expires_us, *said in changed:
+                for _, row, _, is_active, created_us, expires_us, *traits in changed:
                     self._columns.change(
                         row,
                         current,
                         is_active=bool(is_active),
                         created_us=created_us,
                         expires_us=expires_us,
-                        said=tuple(said),
+                        traits=tuple(traits),
                     )
                 self._last_change = changed[-1][0]
 
@@ -177,10 +183,10 @@ class VectorIndex:
         with self._lock:
             return self._columns.selected(wanted)
 
-    def said(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
-        """Return what some memory rows are as texts, as far as it holds vectors of them."""
+    def text_traits(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> TextTraits:
+        """Return the traits of the texts of some memory rows, known of those that it holds vectors of."""
         with self._lock:
-            return self._columns.said(memory_rows, names)
+            return self._columns.text_traits(memory_rows, names)
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from omegad.index.columns import Said, Selected, Selection
+from omegad.index.columns import Selected, Selection, TextTraits
 from omegad.index.resident_words import ResidentWords
 from omegad.index.vector_index import VectorIndex, nearest_passages
 from omegad.storage.driver import Connection
@@ -92,17 +92,17 @@ class VectorIndexes:
             memory_rows = index.without(memory_rows)
         return memory_rows
 
-    def said(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> Said:
-        """Return what some memory rows are as texts, as far as any holds vectors of them; *names* are those
-        of the authors that are told apart.
+    def text_traits(self, memory_rows: npt.NDArray[np.int64], names: Collection[str]) -> TextTraits:
+        """Return the traits of the texts of some memory rows, known of those that any index holds vectors of;
+        `is_by_them` is of the authors that have one of the *names*.
         """
         usual, *others = self._indexes.values()
-        found = usual.said(memory_rows, names)
+        found = usual.text_traits(memory_rows, names)
         for other in filter(len, others):
             if found.is_known.all():
                 break
             left = ~found.is_known
-            for array, values in zip(found, other.said(memory_rows[left], names), strict=True):
+            for array, values in zip(found, other.text_traits(memory_rows[left], names), strict=True):
                 array[left] = values
         return found
 

@@ -22,7 +22,7 @@ from omegad.knowledge.events import (
 from omegad.knowledge.thesis import OpenThesis, RetractEvidence
 from omegad.knowledge.thesis_state import Theses, evidence_id
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event, NewEvent, RecordedEvent
+from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.memory.events import (
     MemoryEvolved,
     MemoryLinked,
@@ -130,7 +130,7 @@ def _evidence(
 
 
 class Ripple:
-    """The reaction. As long as no thesis is open it looks at nothing for what was stored near to nothing."""
+    """The reaction. While no thesis is open it reads no views for what was stored far from everything."""
 
     NAME = "ripple"
     VERSION = 4
@@ -138,27 +138,31 @@ class Ripple:
     VIEWS = ripples.VIEWS
 
     def __init__(self) -> None:
-        """Know nothing of theses yet."""
-        self._may_be_open = True
+        """Take a thesis to be open until the views have been read."""
+        self._opened: Position = 0
+        """Where the last thesis was opened, of those that were since."""
+        self._none_open: Position = -1
+        """The last event that was looked at while none was open."""
 
     def passes_over(self, recorded: RecordedEvent) -> bool:
-        """Say that nothing follows from an event, as far as it tells itself, and whether a thesis was open
-        when the views were read last.
-        """
+        """Say whether nothing follows: an event states no thesis, none is open, and no memory is near."""
+        may_be_open = self._opened > self._none_open
         match recorded.event:
             case ThesisStated() | ThesisRevised():
-                self._may_be_open = True
+                self._opened = recorded.position
             case MemoryStored() as stored:
-                return not (self._may_be_open or _states_thesis(stored) or _decided(stored))
+                return not (may_be_open or _states_thesis(stored) or _decided(stored))
             case MemoryRelated() as related:
-                return not (self._may_be_open or _decided(related))
+                return not (may_be_open or _decided(related))
             case _:
                 pass
         return False
 
     def react(self, recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
         """Return what follows from an event."""
-        self._may_be_open = ripples.are_open(reader.connection)
+        # One that is tried again is of long ago, and reads beside what goes on.
+        if not ripples.are_open(reader.connection):
+            self._none_open = max(self._none_open, recorded.position)
         return _following(recorded, reader)
 
 

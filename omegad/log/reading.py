@@ -116,9 +116,7 @@ def source(connection: Connection, codec: Codec, without: Sequence[str] = ()) ->
 
 
 def read_at(connection: Connection, codec: Codec, positions: Sequence[Position]) -> list[RecordedEvent]:
-    """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if
-    there is one.
-    """
+    """Return the events at *positions*, in order, and fewer as `read` does."""
     return _decoded(
         connection, codec, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),)
     )
@@ -226,15 +224,17 @@ def tagged(
     after: Position,
     origin: str | None = None,
     through: Position = END,
+    *,
+    limit: int = -1,
 ) -> list[Position]:
     """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one *origin*
-    where it is named.
+    where it is named; the first *limit* of them, all where that is -1.
     """
     sql = (
         f"SELECT position FROM events WHERE position > ? AND position <= ? AND tag IN"
-        f" ({', '.join('?' * len(tags))}) AND origin = coalesce(?, origin) ORDER BY position"
+        f" ({', '.join('?' * len(tags))}) AND origin = coalesce(?, origin) ORDER BY position LIMIT ?"
     )
-    return [position for (position,) in connection.execute(sql, (after, through, *tags, origin))]
+    return [position for (position,) in connection.execute(sql, (after, through, *tags, origin, limit))]
 
 
 def caused(
@@ -255,13 +255,8 @@ def names_with(connection: Connection, text: str, after: Position, through: Posi
     names = ("session_id", "project", "client", "trace")
     found = ", ".join(f"coalesce(max(instr({name}, ?1) > 0), 0)" for name in names)
     sql = f"SELECT {found} FROM events WHERE position > ?2 AND position <= ?3"
-    return [
-        name
-        for name, is_there in zip(
-            names, connection.execute(sql, (text, after, through)).fetchone(), strict=True
-        )
-        if is_there
-    ]
+    row = connection.execute(sql, (text, after, through)).fetchone()
+    return [name for name, is_there in zip(names, row, strict=True) if is_there]
 
 
 def check_format(connection: Connection) -> None:
@@ -369,12 +364,18 @@ class LogReader:
         return await self._readers.read(taken_out)
 
     async def tagged(
-        self, tags: Sequence[str], after: Position, origin: str | None = None, through: Position = END
+        self,
+        tags: Sequence[str],
+        after: Position,
+        origin: str | None = None,
+        through: Position = END,
+        *,
+        limit: int = -1,
     ) -> list[Position]:
-        """Return the positions after *after*, up to *through*, of the events with one of *tags*, of one
-        *origin* where it is named.
-        """
-        return await self._readers.read(lambda one: tagged(one, tags, after, origin, through), Turn.LONG)
+        """Return what the function of this name does."""
+        return await self._readers.read(
+            lambda one: tagged(one, tags, after, origin, through, limit=limit), Turn.LONG
+        )
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""

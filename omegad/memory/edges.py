@@ -44,7 +44,7 @@ WHERE o.verdict IS NULL AND o.at > :since AND (:project IS NULL OR m.project = :
 AND {active("m")} AND {active("t")} ORDER BY o.id DESC LIMIT :limit
 """
 
-_DOUBTED = f"""
+_UNSETTLED_AGAINST = f"""
 SELECT o.target_id, m.node_id, substr(m.content, 1, :characters)
 FROM conflict_offers AS o JOIN memories AS m ON m.node_id = o.memory_id
 WHERE o.target_id IN (SELECT value FROM json_each(:targets)) AND o.verdict IS NULL AND o.at > :since
@@ -226,11 +226,11 @@ def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> U
     return UnsettledAnswer(conflicts=found, **moment.shown)
 
 
-def doubted(
+def unsettled_against(
     connection: Connection, memory_ids: Iterable[str], now_us: int, characters: int
 ) -> dict[str, tuple[str, str]]:
-    """Return those of some memories of which it was lately asked whether a later one denies them, and nobody
-    said so yet: by id, the latest such one's id and so many characters of what it says.
+    """Return, of some memories, those that a later one may contradict, as an offer of the last two weeks says
+    that nobody has settled: by id, the id of the latest that may, and so many characters of its text.
     """
     values = {
         "characters": characters,
@@ -238,7 +238,7 @@ def doubted(
         "since": _lately(now_us),
         "now_us": now_us,
     }
-    rows = connection.execute(_DOUBTED, values)
+    rows = connection.execute(_UNSETTLED_AGAINST, values)
     return {target_id: (memory_id, content) for target_id, memory_id, content in rows}
 
 

@@ -87,3 +87,16 @@ def counted(asked: Sequence[RecordedEvent]) -> Position | None:
                 break
             after = recorded.position - 1 if recorded.event.returned else after
     return after
+
+
+class Aged(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one kind: how long it is kept, up to when and to which position it has gone, how many events of
+    which tags that is, and how many bytes less their payloads are.
+    """
+
+    kind: str
+    days: int
+    until: str
+    through: Position
+    counts: dict[str, int] = {}
+    freed_bytes: int = 0

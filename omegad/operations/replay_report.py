@@ -74,7 +74,8 @@ class Replayed(msgspec.Struct, kw_only=True):
     `unlike_log` counts the answers that, with nothing otherwise, are not as the log has them, and
     `unlike_log_by` by what they were made with then and are not now; `unknown` are those of which that is not
     known. `in_no_answer` are the memories that were taken away in vain. `unreadable` questions were erased,
-    or written by another version; for `left_out` there was no time.
+    or written by another version; of `aged` ones the details were let go of, since their time was over; for
+    `left_out` there was no time.
 
     `known` are the questions of which something right is known, which the means are of: of recall, the share
     of what is right that is in the answer, and of 1 / the rank of the first that is, 0 where none is. `wrong`
@@ -91,6 +92,7 @@ class Replayed(msgspec.Struct, kw_only=True):
     unlike_log: int = 0
     unlike_log_by: Counter[str] = msgspec.field(default_factory=Counter)
     in_no_answer: set[str] = set()
+    aged: int = 0
     unreadable: int = 0
     left_out: int = 0
     known: int = 0

@@ -303,7 +303,7 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
             log, codec = moments.log, home.codec
             reading.check_format(log)
             end, erased = reading.head(log), reading.erased(log, LAST_POSITION)
-            questions, found.unreadable = chosen(log, codec, wanted)
+            questions, found.aged, found.unreadable = chosen(log, codec, wanted)
             first = min((one.recorded.position for one in questions), default=LAST_POSITION)
             judge(questions, _events(log, codec, _positions(log, JUDGING, first - 1)))
             with suppress(_OutOfTime):
@@ -326,25 +326,30 @@ def replay(home: Home, wanted: Wanted, otherwise: Otherwise, shown: int, progres
     return found
 
 
-def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question], int]:
-    """Return the questions in the order of what they were answered from, and how many cannot be read.
+def chosen(log: Connection, codec: Codec, wanted: Wanted) -> tuple[list[Question], int, int]:
+    """Return the questions in the order of what they were answered from, of how many the details were let go
+    of, and how many cannot be read.
 
     Raises `Invalid` for a moment that is none.
     """
     after = 0 if wanted.since is None else _position(log, wanted.since, "since", is_first=True) - 1
     through = LAST_POSITION if wanted.until is None else _position(log, wanted.until, "until")
     positions = [one for one in _positions(log, (MemoryQueried,), after) if one <= through]
-    questions, unreadable = list[Question](), 0
+    questions, aged, unreadable = list[Question](), 0, 0
     while positions and len(questions) < wanted.limit:
         read = list[Question]()
         for recorded in _events(log, codec, positions[-READ_AT_ONCE:]):
-            if wanted.project is None or recorded.project == wanted.project:
+            if wanted.project is not None and recorded.project != wanted.project:
+                continue
+            if isinstance(recorded.event, QueryAged):
+                aged += 1
+            else:
                 try:
                     read.append(_question(recorded))
                 except msgspec.ValidationError:
                     unreadable += 1
         questions, positions = read + questions, positions[:-READ_AT_ONCE]
-    return sorted(questions[-wanted.limit :], key=lambda one: one.event.read_position), unreadable
+    return sorted(questions[-wanted.limit :], key=lambda one: one.event.read_position), aged, unreadable
 
 
 def _positions(log: Connection, kinds: Sequence[type[Event]], after: Position) -> list[Position]:
@@ -371,7 +376,7 @@ def _position(log: Connection, text: str, name: str, *, is_first: bool = False) 
 def _question(recorded: RecordedEvent) -> Question:
     """Raises `ValidationError` for what cannot be asked again."""
     event = recorded.event
-    if not isinstance(event, MemoryQueried) or isinstance(event, QueryAged):
-        raise msgspec.ValidationError(f"{recorded.tag} is erased, too old, or of a newer version")
+    if not isinstance(event, MemoryQueried):
+        raise msgspec.ValidationError(f"{recorded.tag} is erased, or of a newer version")
     said = {"text": event.text, "mode": event.mode, "limit": event.limit, **event.filters}
     return Question(recorded=recorded, event=event, query=msgspec.convert(said, QueryMemory))

@@ -7,7 +7,7 @@ removed from the chain, and no position goes. Views show the events that say it,
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -26,8 +26,9 @@ from omegad.log.reading import AGED
 from omegad.memory.events import MemoryCountsCarried, MemoryErased, Proof, ProofsAged
 from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
-from omegad.operations.aged_batches import Batch, batch_of
+from omegad.operations.aged_batches import Aged, Batch, batch_of
 from omegad.operations.freed_pages import FreedPages
+from omegad.operations.quoting import quoting
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import LOOK_S, while_telling
@@ -61,8 +62,8 @@ NOTICE_US = 14 * DAY_US
 """How long before the first of anything goes the status says so."""
 IDLE_US = 600_000_000
 LOOK_EVERY_US = 300_000_000
-QUERIES = "queries"
-"""The kind of what was found, of which the uses of memories are counted."""
+QUERIES, PROMPTS = "queries", "prompts"
+"""The kinds of what was found, of which the uses of memories are counted, and of what was said."""
 RAN, SAID = "retention", "retention.said."
 """Cursors that have when it looked last, and, by kind, when it was first said that what is older than so many
 days goes, in seconds since 1970; the version of such a one is the days.
@@ -123,7 +124,7 @@ def kinds(settings: Config) -> tuple[Kind, ...]:
             (MemoryQueried, MemorySurfaced, MemoryRead),
             BARRIERS,
         ),
-        Kind("prompts", settings.retention_prompts_days, of_sessions.SAID),
+        Kind(PROMPTS, settings.retention_prompts_days, of_sessions.SAID),
     )
 
 
@@ -138,28 +139,16 @@ class ApplyRetention(Request, frozen=True, kw_only=True, tag="retention.apply"):
     progress_token: ProgressToken | None = None
 
 
-class Aged(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one kind: how long it is kept, up to when and to which position it has gone, how many events of
-    which tags that is, and how many bytes less their payloads are.
-    """
-
-    kind: str
-    days: int
-    until: str
-    through: Position
-    counts: dict[str, int] = {}
-    freed_bytes: int = 0
-
-
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
     """What went, or would (`dry_run`), by kind; kinds that are kept for ever are not among them. `free_bytes`
-    are free in the log's file, then: about, where it only would go.
+    are free in the log's file, then: about, where it only would go. `quoted_in` quote what is over, and stay.
     """
 
     dry_run: bool
     aged: list[Aged]
     freed_bytes: int
     free_bytes: int = 0
+    quoted_in: list[str] = []
 
 
 class Retention:
@@ -288,6 +277,9 @@ class Retention:
         done = await while_telling(call, request.progress_token, self.due if request.dry_run else self.run)
         if not request.dry_run:
             call.peer.written = max(call.peer.written, self._last)
+        through = max((one.through for one in done.aged if one.kind == PROMPTS), default=0)
+        with suppress(OmegadError):  # what went is to be told in any case
+            done.quoted_in.extend(await self._services.views.read(partial(quoting, through=through)))
         return done
 
     async def due(self, tell: Callable[[int, int], None], chosen: Sequence[Kind] | None = None) -> Retained:
@@ -304,7 +296,8 @@ class Retention:
         goes on.
         """
         async with self._lock:
-            aged = []
+            async with self._paused_views:  # or it is refused, before anything has gone
+                aged = list[Aged]()
             for kind in self.kinds if chosen is None else chosen:
                 after, through = await self._span(kind)
                 before = self._last
@@ -392,8 +385,7 @@ class Retention:
         async for batch in self._batches(kind, after, through):
             with anyio.move_on_after(SHOWN_WAIT_S), suppress(Unavailable, Stale):
                 await self._services.views.wait_for(batch.through, ())
-            async with AsyncExitStack() as held:
-                await held.enter_async_context(self._paused_views)
+            async with self._paused_views.at_last():  # the weekly check, too, may begin in the middle
                 self._check_shown(batch.through)
                 still = await self._still(batch)
                 proposal = Proposal(
@@ -433,13 +425,15 @@ class Retention:
         log, codec, began = self._services.log, self._services.log.codec, after
         while after < through:
             end = min(after + LOOKED_THROUGH, through)
-            positions = await log.tagged(kind.tags, after, through=end)
-            stops = await log.tagged(tuple(map(tag_of, kind.barriers)), after, through=end)
-            if positions and (stop := next((one for one in stops if one > positions[0]), None)):
-                positions, end = [one for one in positions if one < stop], stop
-            if len(positions) > EVENTS_AT_ONCE:
-                positions = positions[:EVENTS_AT_ONCE]
+            positions = await log.tagged(kind.tags, after, through=end, limit=EVENTS_AT_ONCE)
+            if len(positions) == EVENTS_AT_ONCE:
                 end = positions[-1]
+            if positions and kind.barriers:
+                stops = await log.tagged(
+                    tuple(map(tag_of, kind.barriers)), positions[0], through=end, limit=1
+                )
+                if stops:
+                    positions, end = [one for one in positions if one < stops[0]], stops[0]
             events = await log.read_at(positions, Turn.LONG) if positions else []
             if len(events) < len(positions):
                 end = events[-1].position

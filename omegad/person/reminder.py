@@ -199,6 +199,7 @@ METHODS = (
         views=("memories", "reminders"),
         read=list_reminders,
         verb=Verb(
+            examples=("omegad reminder list --project shop",),
             table=Table(
                 "reminders",
                 (
@@ -209,7 +210,7 @@ METHODS = (
                     ("CONTENT", "{content}"),
                 ),
                 none="no reminders",
-            )
+            ),
         ),
         tool=AgentTool("omega_remind list", by="remembering.reminders"),
     ),

@@ -59,8 +59,8 @@ class Reaction(Recurring, Protocol):
     what it returns must not depend on its own commands having been carried out. One that is refused by how
     things stand is passed over.
 
-    Where one has `passes_over(recorded) -> bool`, that is asked of every event, of `EVENTS` or not, in their
-    order; where it says so nothing follows, and nothing is read.
+    Where one has `passes_over(recorded) -> bool`, that is asked first, of each event of the log in turn,
+    whether of `EVENTS` or not: from one that it passes over nothing follows, and no views are read for it.
 
     Where a module has `async effect(recorded) -> None`, that is done first: something outside the home's
     files, which the commands then record. It may be done more than once, and must come to the same each time.

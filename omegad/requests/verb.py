@@ -53,7 +53,9 @@ class Verb(NamedTuple):
     table: Table | None = None
     """The list that tells the answer, where that is one."""
     given: tuple[str, ...] | None = None
-    """The parameters that stand for themselves; those that are required, where nothing is said."""
+    """The parameters that stand for themselves; those that are required, where nothing is said. One that is
+    not required can be given by its option as well.
+    """
     options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
     about: str = ""

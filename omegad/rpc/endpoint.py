@@ -20,6 +20,8 @@ from omegad.runtime.errors import AlreadyRunning, NoDaemon, Unavailable
 BACKLOG = 1024  # a connect to a full backlog fails at once when it must not block
 LOCK_TRIES = 10
 LOCK_RETRY_S = 0.01
+HOLDER_BYTES = 32  # all that an omegad reads that knows of no socket there
+SOCKET_BYTES = 4_096
 
 # <sys/un.h> and <sys/ucred.h> of macOS; Python has no names for them.
 DARWIN_SOL_LOCAL = 0
@@ -49,9 +51,9 @@ def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Hold *path*, with this process's id in it, for the length of the block; raise `AlreadyRunning` when
-    another does.
+def lock(path: Path, socket_path: Path | None = None) -> Iterator[None]:
+    """Hold *path*, with this process's id in it and the socket that it will listen on, for the length of the
+    block; raise `AlreadyRunning` when another does.
 
     The file stays: removing it could let two processes lock two files of the same name.
     """
@@ -72,7 +74,9 @@ def lock(path: Path) -> Iterator[None]:
                 f"another omegad serves this home (process {_named(descriptor) or 'unknown'})"
             )
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        named = f"{os.getpid()}\n".encode()
+        where = b"" if socket_path is None else os.fsencode(socket_path)
+        os.write(descriptor, named.ljust(HOLDER_BYTES) + where if where else named)
         yield
         os.ftruncate(descriptor, 0)
     finally:
@@ -86,12 +90,25 @@ def holder(path: Path) -> int | None:
     What the file says counts only while the lock is held: a number that a power cut left in it may be
     anybody's by then.
     """
+    held = _held(path)
+    return None if held is None else held[0]
+
+
+def served_at(path: Path) -> Path | None:
+    """Return the socket that the holder of the lock at *path* listens on, or will; None where none says."""
+    where = (_held(path) or (0, b""))[1]
+    return Path(os.fsdecode(where)) if where else None
+
+
+def _held(path: Path) -> tuple[int, bytes] | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        return None if _take(descriptor, fcntl.LOCK_SH) else _named(descriptor)
+        if _take(descriptor, fcntl.LOCK_SH):
+            return None
+        return _named(descriptor), os.pread(descriptor, SOCKET_BYTES, HOLDER_BYTES)
     finally:
         os.close(descriptor)
 
@@ -105,7 +122,7 @@ def _take(descriptor: int, kind: int) -> bool:
 
 
 def _named(descriptor: int) -> int:
-    written = os.pread(descriptor, 32, 0).strip()
+    written = os.pread(descriptor, HOLDER_BYTES, 0).strip()
     return int(written) if written.isdigit() else 0
 
 

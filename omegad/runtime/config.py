@@ -127,7 +127,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Requests of one connection that may be waiting for their answers; more are not read until some are
     answered.
     """
-    line_bytes_max: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
+    line_bytes_max: Annotated[int, Meta(ge=1024, le=1024**3)] = 16 * 1024 * 1024
     readers: Annotated[int, Meta(ge=1, le=16)] = 2
     """Connections that answer queries, each on a thread of its own."""
     fresh_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 250

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.embedding.passages import PASSAGE_CHARACTERS, passages
-from omegad.index.columns import AUTHOR, SAID, Said
+from omegad.index.columns import AUTHOR, TRAITS, TextTraits
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.index.words import SMOOTHING
@@ -76,7 +76,7 @@ NEAR = 0.4  # a cosine of what has to do with the question
 TOLD_LATER = 0.75  # what it counts that it was said within a day after the time that is named
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 
-_SAID = f"SELECT m.id, {SAID} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
+_TRAITS = f"SELECT m.id, {TRAITS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
 _ROWS = f"""
 SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us),
   {AUTHOR}, m.session_id,
@@ -171,31 +171,37 @@ def told(
     """Return the features `TOLD` of all candidates, shape (candidates, 5), and how long their texts are: from
     0 for short ones to 1 for long ones.
     """
-    said = _said(connection, known, question, index)
-    lengths, (low, high) = np.log1p(said.characters), np.log1p(LENGTHS)
+    traits = _traits(connection, known, question, index)
+    lengths, (low, high) = np.log1p(traits.characters), np.log1p(LENGTHS)
     mean = float(lengths.mean()) if len(lengths) else 0.0
     has_turns = question.language.is_english and not question.asks_whatever
-    asks = said.is_turn * said.is_question * float(has_turns)
-    answers = _scaled(known.bm25)[known.before] * asks[known.before] * said.is_turn * (known.before >= 0)
-    brief = said.is_turn * np.maximum(0.0, 1 - lengths / math.log1p(FULL))
-    beyond = np.log(np.maximum(said.characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
-    features = np.column_stack([said.is_by_them, brief, beyond, asks, answers])
+    asks = traits.is_turn * traits.is_question * float(has_turns)
+    answers = _scaled(known.bm25)[known.before] * asks[known.before] * traits.is_turn * (known.before >= 0)
+    brief = traits.is_turn * np.maximum(0.0, 1 - lengths / math.log1p(FULL))
+    beyond = np.log(np.maximum(traits.characters, PASSAGE_CHARACTERS) / PASSAGE_CHARACTERS)
+    features = np.stack([traits.is_by_them, brief, beyond, asks, answers], axis=1, dtype=np.float64)
     return features, min(1.0, max(0.0, (mean - low) / (high - low)))
 
 
-def _said(connection: Connection, known: Candidates, question: Question, index: VectorIndexes | None) -> Said:
-    """Return what the candidates are as texts, of which those without a vector are read."""
-    said = Said.nothing(len(known.ids)) if index is None else index.said(known.ids, question.names)
-    if said.is_known.all():
-        return said
-    left = str(known.ids[~said.is_known].tolist())
-    for row, characters, is_question, author in connection.execute(_SAID, (left,)):
+def _traits(
+    connection: Connection, known: Candidates, question: Question, index: VectorIndexes | None
+) -> TextTraits:
+    """Return the traits of the candidates' texts: from the arrays beside the vectors, and from the file for
+    those that have no vector.
+    """
+    traits = (
+        TextTraits.nothing(len(known.ids)) if index is None else index.text_traits(known.ids, question.names)
+    )
+    if traits.is_known.all():
+        return traits
+    left = str(known.ids[~traits.is_known].tolist())
+    for row, characters, is_question, author in connection.execute(_TRAITS, (left,)):
         place = known.ids.searchsorted(row)
         for array, value in zip(
-            said, (True, characters, author is not None, is_question, author in question.names), strict=True
+            traits, (True, characters, author is not None, is_question, author in question.names), strict=True
         ):
             array[place] = value
-    return said
+    return traits
 
 
 def shown(

@@ -111,8 +111,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     without. `nothing_of` is the time that the question names where no memory that it is asked of is, or was
     until it was replaced, of then.
     `position` is that of the views that answered, `stale_by` how many acknowledged events they did
-    not show yet. `query_id` is empty where the answer is as of an earlier moment, since nothing is recorded
-    of it.
+    not show yet. `query_id` is empty where the answer is as of an earlier moment, since no receipt
+    is kept of it.
     """
 
     results: list[Result]

@@ -113,6 +113,7 @@ METHODS = (
         turn=Turn.LONG,
         verb=Verb(
             "memory receipts",
+            given=("memory_id",),
             table=Table(
                 "receipts",
                 (
@@ -128,7 +129,7 @@ METHODS = (
                 warns=GONE,
             ),
             examples=(
-                "omegad memory receipts --memory-id mem-0123456789abcdef",
+                "omegad memory receipts mem-0123456789abcdef",
                 "omegad memory receipts --session-id s-1 --limit 20",
             ),
         ),

@@ -2,7 +2,8 @@
 without the bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -38,6 +39,12 @@ class PausedViews:
 
     async def __aexit__(self, *_: object) -> None:
         self._views.proving.release()
+
+    @asynccontextmanager
+    async def at_last(self) -> AsyncIterator[None]:
+        """Wait for rebuilds and checks to end, however long that takes, and hold others off for the block."""
+        async with self._views.proving:
+            yield
 
     async def build_again(self, name: str) -> None:
         """Build what could not be brought to that, and keep nothing of what it takes the place of."""

@@ -67,8 +67,17 @@ def counted(home: Home) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-def killed_at_times(home: Home, kills: int, seed: str) -> int:
-    """Have it let go of what is over, and kill it meanwhile, so often; return how often it was at work."""
+def let_go(home: Home) -> int:
+    """Return how many events tell of details that were let go of."""
+    with closing(sqlite3.connect(f"file:{home.path / 'log.db'}?mode=ro", uri=True)) as log:
+        (count,) = log.execute("SELECT count(*) FROM events WHERE tag = 'payloads.aged@1'").fetchone()
+    return int(count)
+
+
+def killed_in_the_middle(home: Home, kills: int, seed: str) -> int:
+    """Have it let go of what is over, and kill it once some of that went, so often; return how often it was
+    at work.
+    """
     choose, interrupted = random.Random(seed), 0  # noqa: S311  any moment will do
     for _ in range(kills):
         answers: list[object] = []
@@ -77,9 +86,14 @@ def killed_at_times(home: Home, kills: int, seed: str) -> int:
             with suppress(OmegadError, OSError):
                 answers.append(home.call("retention.apply"))
 
+        def is_enough(
+            answers: list[object] = answers, enough: int = let_go(home) + choose.randint(1, 3)
+        ) -> bool:
+            return bool(answers) or let_go(home) >= enough
+
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(choose.uniform(0.0, 0.25))
+        until(is_enough)
         home.kill()
         asking.join()
         interrupted += not answers
@@ -95,7 +109,7 @@ def lived_through(homes: Callable[..., Home], folder: Path, count: int, kills: i
     before, events = counted(home), home.events()
     assert before[0][1]
     due = home.call("retention.apply", dry_run=True)
-    assert killed_at_times(home, kills, seed)
+    assert killed_in_the_middle(home, kills, seed)
     done = home.call("retention.apply")
     assert sum(one["freed_bytes"] for one in done["aged"]) <= due["freed_bytes"]
     until(home.caught_up)
@@ -121,7 +135,7 @@ def lived_through(homes: Callable[..., Home], folder: Path, count: int, kills: i
 
 
 def test_a_kill_while_it_goes_loses_nothing_else(homes: Callable[..., Home], tmp_path: Path) -> None:
-    lived_through(homes, tmp_path, 1_200, 1, "7")
+    lived_through(homes, tmp_path, 3_000, 1, "7")
 
 
 @pytest.mark.long

@@ -101,9 +101,10 @@ def test_of_what_is_beyond_those_kept_whole_the_signs_are_read_and_say_the_same(
 ) -> None:
     for number in range(90):
         views.put(f"m{number}", f"alpha {number}", f"beta {number % 7}")
-    found = []
-    for whole, chunk in ((16_384, 1_024), (50, 7)):
+    found, sizes = [], []
+    for whole, of, chunk in ((16_384, 65_536, 1_024), (50, 180, 7), (50, 179, 7)):
         monkeypatch.setattr(vector_index, "EXACT_MAX", whole)
+        monkeypatch.setattr(vector_index, "EXACT_OF", of)
         monkeypatch.setattr(vector_index, "RESCORED", 30)
         monkeypatch.setattr(vector_index, "CHUNK", chunk)
         monkeypatch.setattr(vector_index, "SIGNS_CHUNK", chunk)
@@ -111,7 +112,9 @@ def test_of_what_is_beyond_those_kept_whole_the_signs_are_read_and_say_the_same(
         index.sync(views.connection)
         assert len(index) == 180
         found.append(index.nearest(views.connection, vector_of("alpha 5 beta 3"), ANY, 20))
-    assert found[0] == found[1]
+        sizes.append(index.size_bytes)
+    assert found[0] == found[1] == found[2]
+    assert sizes[1] - sizes[2] >= 50 * vector_index.VECTOR_BYTES  # of so many none is kept whole
 
 
 def test_what_expires_is_hidden_at_its_moment_and_what_is_said_again_lives_on(views: Searched) -> None:

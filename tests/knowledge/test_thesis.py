@@ -19,7 +19,8 @@ from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
-from tests.builders import FakeClock, Served, served
+from projections import theses
+from tests.builders import START_US, FakeClock, Served, recorded, served, show, stored, thesis_stated
 
 pytestmark = pytest.mark.usefixtures("model")
 
@@ -518,6 +519,16 @@ async def test_what_is_stored_far_from_everything_is_looked_at_only_while_a_thes
         AGREEING[0],
         "a kettle whistles when it boils",  # when it is not known yet that none is open any more
     ]
+
+
+def test_what_is_tried_again_on_views_of_before_does_not_hide_a_thesis_that_was_opened_since() -> None:
+    reaction, earlier = Ripple(), recorded(stored("mem-1", "rye bread needs a sour dough"), 1)
+    views = Reader(show(theses, []), START_US)
+    reaction.react(earlier, views)
+    assert reaction.passes_over(recorded(stored("mem-2", "owls hunt at night"), 2))
+    assert not reaction.passes_over(recorded(thesis_stated(), 3))
+    reaction.react(earlier, views)
+    assert not reaction.passes_over(recorded(stored("mem-3", "the bridge is closed on Mondays"), 4))
 
 
 async def test_evidence_for_a_former_version_does_not_reach_the_one_that_follows(

@@ -22,6 +22,7 @@ import pytest
 from anyio import to_thread
 
 from omegad.edge.cli import daemon
+from omegad.edge.cli import retention as retention_verb
 from omegad.edge.cli.instance import Instance
 from omegad.edge.transfer import lines, log_file
 from omegad.log import reading
@@ -42,10 +43,11 @@ from omegad.storage import readers
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
-from omegad.views import past
+from omegad.views import erasing, past
 from omegad.views.driver import Driver
 from tests.builders import (
     EMBEDDER,
+    PATIENCE_S,
     FakeClock,
     Served,
     append,
@@ -222,16 +224,44 @@ async def test_a_disk_that_is_busy_for_longer_than_a_question_may_take_does_not_
 ) -> None:
     tagged, slow = reading.tagged, iter([True])
 
-    def busy(*given: Any) -> list[int]:
+    def busy(*given: Any, limit: int) -> list[int]:
         if next(slow, False):
             time.sleep(1.2 * READ_S)
         readers.check()
-        return tagged(*given)
+        return tagged(*given, limit=limit)
 
     async with served(paths, clock, msgspec.structs.replace(KEYWORDS, read_timeout_s=READ_S)) as it:
         await lived(it, clock, 120)
         monkeypatch.setattr(reading, "tagged", busy)
         assert (await it.caller.call("retention.apply"))["freed_bytes"] > 10_000
+
+
+async def test_a_check_that_begins_in_the_middle_is_waited_for(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, has_begun = retention.Retention._batches, anyio.Event()
+    monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(erasing, "WAIT_S", 0.01)
+    async with served(paths, clock, KEYWORDS) as it, anyio.create_task_group() as tasks:
+        await lived(it, clock, 120)
+        views = it.daemon.services.views
+
+        async def proved() -> None:
+            async with views.proving:
+                has_begun.set()
+                await anyio.sleep(0.1)
+
+        async def proved_meanwhile(*args: Any) -> AsyncIterator[aged_batches.Batch]:
+            async for batch in found(*args):
+                yield batch
+                if not has_begun.is_set():
+                    tasks.start_soon(proved)
+                    await has_begun.wait()
+
+        monkeypatch.setattr(retention.Retention, "_batches", proved_meanwhile)
+        assert (await it.caller.call("retention.apply"))["freed_bytes"] > 10_000
+        assert has_begun.is_set()
+        assert not (await it.caller.call("retention.apply", dry_run=True))["freed_bytes"]
 
 
 async def test_views_are_proved_against_a_log_whose_last_loss_they_show(
@@ -435,6 +465,35 @@ async def test_that_details_are_about_to_go_is_said_while_the_log_is_busy(
         assert busy_kept == kept | {"known_at": busy_kept["known_at"]}
         assert busy_kept["known_at"] > busy_kept["ran_at"]
         assert busy_told == f"{told} (busy: as of {busy_kept['known_at'][:16].replace('T', ' ')})"
+
+
+async def summarised(it: Served) -> set[str]:
+    """Return the summaries that quote what was said."""
+    found = await it.caller.call("memory.list", event_types=["session_summary"], limit=100)
+    return {one["memory_id"] for one in found["memories"] if TOLD in one["content"]}
+
+
+async def test_memories_that_quote_what_was_said_are_named_as_it_goes_and_stay(
+    paths: Paths, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with served(paths, clock, EVERYTHING) as it:
+        await lived(it, clock, 10)
+        with anyio.fail_after(PATIENCE_S):
+            while not (summaries := await summarised(it)):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        await lived(it, clock, 50)
+        would = await it.caller.call("retention.apply", dry_run=True)
+        assert summaries.intersection(would["quoted_in"])
+        done = await it.caller.call("retention.apply")
+        assert done["quoted_in"] == would["quoted_in"]
+        retention_verb._show(done, Namespace(json=False))
+        assert f"{len(done['quoted_in'])} memories that omegad made of sessions" in capsys.readouterr().out
+        for memory_id in done["quoted_in"]:
+            await it.caller.call("memory.erase", memory_id=memory_id)
+        await it.caught_up()
+        assert not (await it.caller.call("retention.apply", dry_run=True))["quoted_in"]
+    async with served(paths, clock, KEYWORDS) as it:
+        assert not (await it.caller.call("retention.apply", dry_run=True))["quoted_in"]
 
 
 async def test_what_would_be_free_is_what_is_free_afterwards(paths: Paths, clock: FakeClock) -> None:

@@ -1,12 +1,12 @@
-"""`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit what ranks, and how sure an
-answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0) in a
-folder and notes of our own.
+"""`python -m tests.retrieval.fit_languages XQUAD [--aside LANGUAGE …] [--write]`: fit what ranks, and how sure
+an answer is, where the question is in another language than English, from the files of XQuAD (CC BY-SA 4.0)
+in a folder and notes of our own.
 
-Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several, are
-asked in the language of a memory, in others, and what none of them answers; and so are short notes in English, by
-themselves and among such sentences. It is fitted to some of the articles, and printed is how it does on the
-others, by language; `--write` puts the weights in force. `--form` makes from the same articles what a question's
-vector is moved by, which the others are fitted to.
+Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several,
+are asked in the language of a memory, in others, and what none of them answers; and so are short notes in
+English, by themselves and among such sentences. It is fitted to some of the articles, and printed is how it
+does on the others, by language; `--write` puts the weights in force. `--form` makes from the same articles
+what a question's vector is moved by, which the others are fitted to.
 """
 
 import argparse
@@ -307,8 +307,9 @@ def form(articles: Articles, embed: Embed) -> Form:
             means.append(np.mean([np.frombuffer(embed(text), "<f4") for text in texts], axis=0))
     apart = np.mean(asked, axis=0) - np.mean(said, axis=0)
     along = apart / np.linalg.norm(apart)
+    made_of = f"{FITTED} articles of XQuAD in {', '.join(articles)}"
     return Form(
-        provenance=f"python -m tests.retrieval.fit_languages --form; {FITTED} articles of XQuAD in {', '.join(articles)}",
+        provenance=f"python -m tests.retrieval.fit_languages --form; {made_of}",
         statements=round(float(np.mean(said, axis=0) @ along), PLACES),
         direction=tuple(along.astype(np.float64).round(PLACES).tolist()),
     )
@@ -380,8 +381,9 @@ def main() -> int:
     sys.stdout.write(f"floor {floor:.3f}, {weights}, {by}\n")
     if options.write:
         languages = ", ".join(sorted({one.language for one in known}))
+        made_of = f"{FITTED} articles of XQuAD and own notes, asked in {languages}"
         fit = Multilingual(
-            provenance=f"python -m tests.retrieval.fit_languages; {FITTED} articles of XQuAD and own notes, asked in {languages}",
+            provenance=f"python -m tests.retrieval.fit_languages; {made_of}",
             ranking=by,
             confidence=weights,
             floor=round(floor, 3),

@@ -142,7 +142,7 @@ def test_what_candidates_are_as_texts_is_the_same_from_memory_as_from_the_file(v
         (of_index, length), (of_file, same_length) = found
         assert of_index.tolist() == of_file.tolist()
         assert length == same_length
-        known = views.index.said(seen.candidates.ids, ["bert"]).is_known
+        known = views.index.text_traits(seen.candidates.ids, ["bert"]).is_known
         assert seen.candidates.ids[~known].tolist() == [rows[4]]
         places = seen.candidates.ids.searchsorted(rows)
         return [of_index[place, shown].tolist() for place in places]

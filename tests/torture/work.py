@@ -92,8 +92,8 @@ class Work:
             raise error
 
     async def answered_otherwise(self) -> list[str]:
-        """Ask again for some of what was acknowledged and not erased; return a sentence for each answer that is
-        another one than the first.
+        """Ask again for some of what was acknowledged and not erased; return a sentence for each answer that
+        is another one than the first.
         """
         gone = {*self._book.gone, *self._book.erasing.values()}
         known = [

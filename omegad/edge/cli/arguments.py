@@ -17,7 +17,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, NoReturn
 
 from omegad import __version__
-from omegad.edge.cli.verbs import GROUPS, OWN
+from omegad.edge.cli.verbs import GROUPS, MOST_USED, OWN
 from omegad.requests.verb import Verb, of
 from omegad.runtime import derived
 from omegad.runtime.json_types import Fields
@@ -224,8 +224,15 @@ def parser(words: Sequence[str]) -> "_Parser":
         if words not in groups:
             before, _, name = words.rpartition(" ")
             does = GROUPS.get(words, f"Ask about the {words}")
+            used = [verb for verb in known if verb.words == MOST_USED.get(words)]
+            first = next(verb for verb in used or known if verb.words.startswith(f"{words} "))
             of_group = group_of(before).add_parser(
-                name, help=does, description=f"{does}.", allow_abbrev=False
+                name,
+                help=does,
+                description=f"{does}.",
+                epilog=_examples(first),
+                formatter_class=RawDescriptionHelpFormatter,
+                allow_abbrev=False,
             )
             _add_global(of_group)
             groups[words] = of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -277,12 +284,11 @@ def _add_global(target: ArgumentParser) -> None:
 
 def _add(verbs: "Verbs", name: str, verb: Verb) -> _Parser:
     does = in_verbs(verb.about or methods()[verb.method]["about"])
-    examples = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else ""
     target = verbs.add_parser(
         name,
         help=does,
         description=f"{does}.",
-        epilog="\n\n".join(filter(None, (verb.more, examples))),
+        epilog="\n\n".join(filter(None, (verb.more, _examples(verb)))),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -296,6 +302,13 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> _Parser:
         table=verb.table,
     )
     return target
+
+
+def _examples(verb: Verb) -> str:
+    """Return what the help shows of how it is used; one that needs to be told nothing is its own example."""
+    needs = any(one.get("is_required") for one, _ in _parameters(verb))
+    lines = verb.examples or (() if needs else (f"omegad {verb.words}",))
+    return "\n".join(("examples:", *(f"  {line}" for line in lines))) if lines else ""
 
 
 def _parameters(verb: Verb) -> list[tuple[Fields, bool]]:
@@ -362,8 +375,10 @@ def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool)
         more |= {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
     if parameter.get("is_many") and "action" not in more:
         more |= {"nargs": "+"} if is_given else {"action": "append"}
-    if is_given:
+    if is_given and parameter.get("is_required"):
         target.add_argument(name, **more)
     else:
+        if is_given:
+            target.add_argument(name, nargs="?", default=SUPPRESS, **more)
         is_required = parameter.get("is_required", False)
         target.add_argument(f"--{option}", *ALIASES.get(name, ()), dest=name, required=is_required, **more)

@@ -168,6 +168,7 @@ def ensure(instance: Instance, *, makes_home: bool = False) -> None:
     if starting.answering(instance.paths) is not None:
         return
     if not instance.may_spawn:
+        starting.refuse_elsewhere(instance.paths)
         raise NoDaemon(
             f"no omegad answers on {instance.paths.socket}",
             hint="run `omegad start`, or leave out --no-spawn",

@@ -26,7 +26,7 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
-from omegad.runtime import config, pausing
+from omegad.runtime import config, interrupting, pausing
 from omegad.runtime.errors import Invalid, OmegadError
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -46,7 +46,8 @@ To begin with:
 
 
 def serve(_arguments: Namespace, instance: Instance) -> None:
-    """Be the daemon until told to stop."""
+    """Be the daemon until told to stop; until it listens to signals Ctrl-C ends it at once."""
+    interrupting.end_at_once()
     gc.disable()  # what is imported stays, and looking through it for what could go takes time
     from omegad import daemon  # noqa: PLC0415  everything a daemon needs, which no other verb does
 

@@ -72,8 +72,14 @@ def store(arguments: Namespace, instance: Instance) -> None:
             warn(f"{what}: {', '.join(answer[key])}")
     if answer["note"]:
         warn(f"KNOWN ALREADY: {answer['note']}")
-    if answer["degraded"]:
+    if answer["degraded"] and _wants_model(instance):
         warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
+
+
+def _wants_model(instance: Instance) -> bool:
+    from omegad.runtime import config  # noqa: PLC0415  most stores are embedded
+
+    return config.load(instance.paths, instance.environ).model != "none"
 
 
 def query(arguments: Namespace, instance: Instance) -> None:

@@ -109,7 +109,7 @@ def _read(name: str) -> bytes:
 
 
 def _show(found: Replayed) -> None:
-    if not found.asked + found.left_out + found.unreadable:
+    if not found.asked + found.left_out + found.unreadable + found.aged:
         print("no question that was asked then and there is in the log")
         return
     questions = "1 question" if found.asked == 1 else f"{found.asked:,} questions"
@@ -137,6 +137,11 @@ def _show(found: Replayed) -> None:
         print(painted(f"{more:,} more are answered otherwise: --limit-shown shows them", "dim"))
     for memory_id in sorted(found.in_no_answer):
         warn(f"{memory_id} is in no answer")
+    if found.aged:
+        warn(
+            f"{found.aged:,} cannot be asked again: what they asked was let go of, since its time was over"
+            " (`omegad retention`)"
+        )
     if found.unreadable:
         warn(f"{found.unreadable:,} were erased, or written by another version, and are left out")
     if found.left_out:

@@ -7,6 +7,8 @@ from omegad.edge.cli.connection import AGED, Answer, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import moment, size, write_json, write_table
 
+QUOTING_MAX = 1_000  # as many as are named
+
 
 def apply(arguments: Namespace, instance: Instance) -> int:
     """Show what would go, and let go of it after a yes; with --dry-run only show it. Exit with status 1 where
@@ -30,6 +32,7 @@ def apply(arguments: Namespace, instance: Instance) -> int:
         freed = size(done["freed_bytes"])
         print(f"let go of the details of {_events(done):,} events: their payloads are {freed} less")
         print(_given_back("is", done))
+        _show_quoting(done)
     return 0
 
 
@@ -56,12 +59,26 @@ def _show(would: Answer, arguments: Namespace) -> None:
     if _events(would):
         print("What remains is that each happened, when, and how often what was found.")
         print(_given_back("would be, about,", would))
+    _show_quoting(would)
+
+
+def _show_quoting(answer: Answer) -> None:
+    """Say in what memories there may be of what was said, since none goes by its age."""
+    if many := len(answer.get("quoted_in", ())):
+        least = "at least " if many >= QUOTING_MAX else ""
+        print(
+            f"{least}{many:,} memor{'ies' if many > 1 else 'y'} that omegad made of sessions may quote what"
+            " was said then, and no memory goes by its age: `omegad retention --dry-run --json` names them in"
+            " quoted_in, `omegad memory erase ID` erases one"
+        )
 
 
 def _given_back(verb: str, answer: Answer) -> str:
+    # Where rows are short no page may be free as a whole, and what they lost is room within pages.
+    packed = max(answer["free_bytes"], answer["freed_bytes"])
     return (
-        f"{size(answer['free_bytes'])} of log.db {verb} free, and filled again before it grows;"
-        " `omegad stop && omegad pack` gives that back to the disk"
+        f"{size(answer['free_bytes'])} of log.db {verb} free in whole pages, and filled again before it"
+        f" grows; `omegad stop && omegad pack` gives about {size(packed)} or more back to the disk"
     )
 
 

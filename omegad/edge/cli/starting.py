@@ -83,6 +83,22 @@ def ping(paths: Paths) -> Fields | None:
         return None
 
 
+def refuse_elsewhere(paths: Paths) -> None:
+    """Raise `NoDaemon` where the home's daemon answers on another socket than the one that was named."""
+    where = endpoint.served_at(paths.lock)
+    if where is None or os.path.realpath(where) == os.path.realpath(paths.socket):
+        return
+    try:
+        with Client(where, timeout_s=PING_S) as client:
+            answer = client.call("system.ping")
+    except OmegadError:  # it starts, ends or hangs, and who asks waits for it
+        return
+    raise NoDaemon(
+        f"process {answer['pid']} serves {paths.home}, and answers on {where}, not on {paths.socket}",
+        hint=f"name that socket, by --socket or OMEGAD_SOCKET; `omegad --socket {where} stop` ends it",
+    )
+
+
 def require_home(paths: Paths) -> None:
     """Raise `NoHome` where there is none, with one beside it that is called almost the same."""
     if paths.home.is_dir():
@@ -107,6 +123,7 @@ def start(instance: Instance) -> int:
     with the reason.
     """
     paths = instance.paths
+    refuse_elsewhere(paths)
     try:
         make_home(paths)
         process, offset = _launched(instance)
@@ -128,6 +145,7 @@ def start(instance: Instance) -> int:
             continue
         if endpoint.holder(paths.lock) is not None:
             is_lost = True  # whoever holds the lock is waited for, and when they are gone it is tried again
+            refuse_elsewhere(paths)
         elif is_lost:
             (process, offset), is_lost = _launched(instance), False
         else:
@@ -200,7 +218,8 @@ def stop(paths: Paths) -> int | None:
     """Stop the daemon and wait until its process is gone; return its id, None where none was running. Another
     one may have started by then.
 
-    Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it.
+    Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it, and
+    `NoDaemon` where it answers on another socket.
     """
     deadline = time.monotonic() + STOP_S
     while True:
@@ -216,6 +235,7 @@ def stop(paths: Paths) -> int | None:
             ending = endpoint.holder(paths.lock)
         if ending is None:
             return None
+        refuse_elsewhere(paths)
         if time.monotonic() > deadline:
             raise Unavailable(
                 f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending)

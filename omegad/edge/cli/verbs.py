@@ -30,6 +30,21 @@ GROUPS = {
     "service": "Have the operating system run the daemon",
     "model": "Install and list the models that search by meaning",
 }
+MOST_USED = {
+    "claim": "claim files",
+    "clock": "clock mend",
+    "memory": "memory edit",
+    "message": "message send",
+    "profile": "profile update",
+    "reminder": "reminder set",
+    "service": "service install",
+    "session": "session briefing",
+    "share": "share join",
+    "task": "task create",
+    "thesis": "thesis state",
+    "tools": "tools call",
+}
+"""The verb of a group whose examples the group's own help shows; its first one where nothing is said."""
 
 REFERENCE = (
     Option("name", "what their names begin with; all of them when left out", is_given=True),
@@ -306,12 +321,14 @@ OWN = (
         "units.install",
         about="Have systemd or launchd run the daemon; shows what it writes",
         options=(DRY_RUN,),
+        examples=("omegad service install --dry-run", "omegad service install"),
     ),
     Verb(
         "service uninstall",
         "units.uninstall",
         about="End the service and take its files away; the memories stay",
         options=(DRY_RUN,),
+        examples=("omegad service uninstall --dry-run", "omegad service uninstall"),
     ),
     Verb(
         "service status",
@@ -329,6 +346,7 @@ OWN = (
                 "reach", "connect to the hosts of the models that can be consulted, and ask nothing", "flag"
             ),
         ),
+        examples=("omegad doctor", "omegad doctor --full"),
     ),
     Verb(
         "backup",

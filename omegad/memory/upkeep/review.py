@@ -245,6 +245,7 @@ METHODS = (
         turn=Turn.LONG,
         tool=AgentTool("omega_reflect stale", by="upkeep.stale"),
         verb=Verb(
+            examples=("omegad memory stale --project shop --days 90",),
             table=Table(
                 "memories",
                 (
@@ -273,5 +274,14 @@ METHODS = (
             examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
         ),
     ),
-    CommandMethod(params=PruneMemories, answer=Pruned, decide=prune, verb=Verb(by="upkeep.prune", given=())),
+    CommandMethod(
+        params=PruneMemories,
+        answer=Pruned,
+        decide=prune,
+        verb=Verb(
+            by="upkeep.prune",
+            given=(),
+            examples=('omegad memory prune --memory-id mem-0123456789abcdef --reason "never helped"',),
+        ),
+    ),
 )

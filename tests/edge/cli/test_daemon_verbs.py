@@ -138,6 +138,12 @@ def test_settings_that_are_wrong_are_wrong_usage(omegad: Command) -> None:
     assert "readers" in omegad("serve", status=2, OMEGAD_READERS="many").stderr
 
 
+def test_a_line_has_a_bound_that_a_machine_can_hold(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700)
+    (omegad.home / "config.toml").write_text("line_bytes_max = 99999999999999999999\n")
+    assert "line_bytes_max" in omegad("serve", status=2).stderr
+
+
 def test_a_variable_that_names_no_setting_is_warned_of(served: Command) -> None:
     assert "did you mean OMEGAD_MODEL?" in served("start", OMEGAD_MODLE="none").stderr
 
@@ -183,6 +189,19 @@ def test_a_home_that_hangs_is_told_with_who_holds_it(
     ):
         starting.stop(omegad.paths)
     assert f"kill {os.getpid()}" in refused.value.hint
+
+
+def test_a_daemon_that_answers_on_another_socket_is_named_with_it_and_stays(
+    omegad: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "START_S", 5.0)
+    monkeypatch.setattr(starting, "STOP_S", 5.0)
+    pid = omegad.json("start")["pid"]
+    for verb in ("start", "store x", "stop", "status --no-spawn"):
+        told = omegad("--socket", str(tmp_path / "other.sock"), *verb.split(), status=3).stderr
+        assert f"process {pid} serves {omegad.home}, and answers on {omegad.paths.socket}" in told
+        assert "kill" not in told
+    assert omegad.json("status", "--no-spawn")["pid"] == pid
 
 
 @pytest.mark.parametrize("verb", ["start", "status"])

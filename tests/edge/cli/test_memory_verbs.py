@@ -2,6 +2,7 @@ import json
 import re
 import socketserver
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,16 @@ def test_what_was_taken_out_or_left_undone_is_said_loudly(served: Command) -> No
     stored = served("store", "the key is AKIAIOSFODNN7EXAMPLE, keep it")
     assert "REDACTED before it was stored: aws_access_key" in stored.stderr
     assert "DEGRADED" in served("query", "key").stderr
+
+
+def test_words_alone_are_told_of_a_store_where_a_model_was_asked_for(served: Command, tmp_path: Path) -> None:
+    assert "DEGRADED" not in served("store", "the setting asks for no model").stderr
+    command = Command(tmp_path / "home", OMEGAD_MODEL="auto", XDG_CACHE_HOME=str(tmp_path / "empty"))
+    try:
+        told = command("store", "the setting asks for a model, and none is there").stderr
+        assert "DEGRADED: embedding; until the model answers" in told
+    finally:
+        command.end()
 
 
 def test_nothing_found_is_no_failure(served: Command) -> None:
@@ -368,6 +379,7 @@ def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
     (receipt,) = served.json("memory", "receipts", "--query-id", query_id)["receipts"]
     assert (receipt["memory_id"], receipt["rank"], receipt["how"]) == (one, 1, "query")
     assert query_id in served("memory", "receipts", "--memory-id", one).stdout
+    assert query_id in served("memory", "receipts", one, "--limit", "5").stdout
     assert served("memory", "receipts", "--session-id", "nobody").stdout == "no receipts\n"
 
 

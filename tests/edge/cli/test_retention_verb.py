@@ -4,13 +4,15 @@ import fcntl
 import json
 import sys
 import time
+from pathlib import Path
 from unittest import mock
 
 import anyio
 import pytest
 
 from omegad.edge.cli import asking_first
-from tests.acceptance.test_retention import fill
+from tests.acceptance.test_retention import MEMORIES, fill
+from tests.builders import FakeClock, append, queried, running_log
 from tests.edge.cli.conftest import Command
 
 SHARED_FIRST, SHARED_BYTES = 0x4000_0002, 510  # where SQLite keeps shared locks (sqlite.org/fileformat2.html)
@@ -48,6 +50,34 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
     assert not [*omegad.home.glob(".log.db.*")]
     assert json.loads(omegad.run("retention", "--dry-run", "--json").stdout)["free_bytes"] == 0
     assert omegad.run("verify").returncode == 0
+
+
+async def fill_with_questions(home: Path, count: int) -> None:
+    at = int((time.time() - 300 * 86_400) * 1e6)
+    async with running_log(home / "log.db", FakeClock(at)) as log:
+        asked = [
+            queried(*[(one, 0.5) for one in MEMORIES[:3]], query_id=f"q-{number}", at=at, text="is it kept?")
+            for number in range(count)
+        ]
+        await append(log, *asked)
+
+
+def test_what_packing_gives_back_is_said_of_short_rows_too_and_what_aged_is_not_called_erased(
+    omegad: Command,
+) -> None:
+    omegad.home.mkdir(mode=0o700, exist_ok=True)
+    anyio.run(fill_with_questions, omegad.home, 900)
+    said = omegad("retention", "--yes").stdout
+    assert f"gives about {said.split(' are ')[1].split(' less')[0]} or more back" in said
+    replayed = omegad("replay")
+    assert "900 cannot be asked again: what they asked was let go of" in replayed.stderr
+    assert "erased" not in replayed.stderr
+    report = omegad.json("replay")
+    assert (report["aged"], report["unreadable"]) == (900, 0)
+    omegad("stop")
+    packed = omegad.json("pack")
+    told = float(said.split("gives about ")[1].split(" KiB")[0]) * 1024
+    assert 0.8 < (packed["bytes_before"] - packed["bytes"]) / told < 1.5
 
 
 def test_it_is_said_that_nothing_is_old_enough_to_go(served: Command) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from omegad import __version__
 from omegad.edge.cli import arguments, main
+from omegad.edge.cli.verbs import MOST_USED
 from tests.edge.cli.conftest import PATIENCE_S, ROOT, Command
 
 VERBS = (
@@ -39,13 +40,17 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
     assert "()" not in told  # a default that is nothing
 
 
-def test_every_verb_that_needs_to_be_told_something_has_an_example(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_verb_and_every_group_of_them_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    known = {verb.words for verb in arguments.verbs()}
+    groups = {" ".join(words.split()[:many]) for words in known for many in range(1, words.count(" ") + 1)}
+    for words in sorted(groups):
+        assert main([*words.split(), "--help"]) == 0
+        assert f"\nexamples:\n  omegad {words} " in capsys.readouterr().out, words
+    assert {*MOST_USED} <= groups
+    assert {*MOST_USED.values()} <= known
     for verb in arguments.verbs():
         assert main([*verb.words.split(), "--help"]) == 0
-        told = capsys.readouterr().out
-        assert "examples:" in told or "positional arguments:" not in told, verb.words
+        assert "\nexamples:\n  " in capsys.readouterr().out, verb.words
         for example in verb.examples:
             words = example.partition("<")[0].partition(">")[0].rpartition("&& ")[2].split(" | ")[-1]
             if words.startswith("omegad "):

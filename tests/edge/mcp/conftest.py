@@ -15,6 +15,7 @@ from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from omegad.edge.cli.starting import is_alive
+from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
 
 BRIDGE = Path(__file__).parents[3] / "omegad" / "mcp_bridge.py"
@@ -77,10 +78,7 @@ class Host:
     @property
     def daemon(self) -> int:
         """The process id of the daemon, 0 where none runs."""
-        try:
-            written = int(self.home.paths.lock.read_text() or 0)
-        except OSError:
-            return 0
+        written = endpoint.holder(self.home.paths.lock) or 0
         return written if written and is_alive(written) else 0
 
     def kill_daemon(self) -> None:
