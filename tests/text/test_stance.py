@@ -122,6 +122,8 @@ NOT_GIVEN_UP = [
         "Die Rechnungen liegen in SAP",
     ),
     ("Uploads of customers are no longer stored in S3", "Uploads are stored in S3"),
+    ("We no longer export test orders to SAP", "Orders are exported to SAP"),
+    ("We no longer use Webpack to bundle the admin frontend", "Webpack bundles the frontend"),
     ("We moved from Splunk to Loki, then we moved back from Loki to Splunk.", "Logs go to Splunk."),
 ]
 LOOKING_ALIKE = [

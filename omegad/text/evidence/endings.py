@@ -52,13 +52,15 @@ _OF_NO_AMOUNT = rf"(?!\s+(?!(?:{'|'.join(sorted(WORDS['of_no_amount']))})\b)\w)"
 
 class Ending(NamedTuple):
     """What one clause of a text gives up: words as they are compared, and each of them with the one behind
-    it, where only such a part is given up; what else it speaks of, the names in it but for what takes their
-    place, the words for that, all that says what its subject is, and the language.
+    it, where only such a part is given up; what else it speaks of, and which of that limits what stands right
+    behind it ("test orders"); the names in it but for what takes their place, the words for that, all that
+    says what its subject is, and the language.
     """
 
     words: frozenset[str]
     parts: frozenset[tuple[str, str]]
     around: frozenset[str]
+    limits: frozenset[tuple[str, str]]
     names: frozenset[str]
     new: frozenset[str]
     subject: frozenset[str]
@@ -252,10 +254,17 @@ def _ending(folded: str, words: list[_Said], language: Language) -> Ending | Non
     new = [word for word in new if word not in given_up]
     apart = [*given_up, *new, *_parts(new, folded, words).values()]
     left = [word for word in words if word not in apart]
+    of_old = [word for word in left if not new or word.end <= new[0].start]
+    limits = [
+        (one.terms[-1], other.terms[-1])
+        for one, other in pairwise(words)
+        if one in of_old and other in of_old and one.end < other.start and _are_joined(one, other, folded)
+    ]
     return Ending(
         frozenset(word.terms[-1] for word in given_up),
         frozenset((name.terms[-1], part.terms[-1]) for name, part in parts.items() if not whole),
         frozenset(word.terms[-1] for word in left),
+        frozenset(limits),
         frozenset(word.terms[-1] for word in (*given_up, *left) if word.is_name),
         frozenset(word.terms[-1] for word in new),
         frozenset() if _ours(folded, language) else _subject(folded, left),
@@ -384,6 +393,8 @@ def _is_of(ending: Ending, old: str, ended: frozenset[str]) -> bool:
     if ending.new and ending.new <= terms:  # of two it says already which is meant
         return False
     if not (ending.subject <= terms and ending.parts <= joined):
+        return False
+    if any(other in terms and one not in terms for one, other in ending.limits):
         return False
     if not hit or not ending.names <= terms or 2 * len(shared) < len(ending.around):
         return False
