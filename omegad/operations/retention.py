@@ -28,7 +28,7 @@ from omegad.memory.upkeep import consolidation
 from omegad.operations import clock
 from omegad.operations.aged_batches import Aged, Batch, batch_of
 from omegad.operations.freed_pages import FreedPages
-from omegad.operations.quoting import quoting
+from omegad.operations.quoting_memories import quoting
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import ProgressToken, RetentionStatus
 from omegad.operations.system import LOOK_S, while_telling
