@@ -16,7 +16,7 @@ from omegad.index.filters import Filters, where_ever
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Best, Vocabulary, Words
-from omegad.search import form
+from omegad.search import following, form
 from omegad.storage.driver import Connection
 from omegad.text.periods import Period
 
@@ -80,7 +80,8 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     vectors. `bm25` is 0 where no term is in it; `rare` is the share of the question's rare words that it
     holds. `near_bm25` is the sum of the scores of the memories right before and after it in its session;
     `before` is where the former stands in the arrays, -1 where it is no candidate. `session` numbers the
-    sessions; what is in none has a number of its own.
+    sessions; what is in none has a number of its own. `denials` are pairs of rows: what denies a candidate,
+    and that one.
     """
 
     ids: npt.NDArray[np.int64]
@@ -91,6 +92,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     near_bm25: npt.NDArray[np.float64]
     before: npt.NDArray[np.intp]
     session: npt.NDArray[np.intp]
+    denials: Sequence[tuple[int, int]] = ()
 
     def index_of(self, row: int) -> int | None:
         """Return where a row stands in the arrays; None for one that is no candidate."""
@@ -153,8 +155,8 @@ def has_any_of(connection: Connection, filters: Filters, now_us: int, said: tupl
 
 
 def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Candidates:
-    """Collect what either index finds, what stands beside that in its session, and both scores of all of
-    it.
+    """Collect what either index finds, what stands beside that in its session, what denies any of these, and
+    both scores of all of it.
     """
     count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
@@ -172,13 +174,17 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
         if sought.is_phrase
         else sorted({*cosine, *best.rows, *(row for pair in pairs for row in pair)})
     )
+    denials = following.denied(connection, rows)
+    if denials and vector is not None and not sought.is_phrase:
+        rows = sorted(sought.scope.among({newer for newer, _ in denials}).union(rows))
     bm25 = best.scores
     if sought.words and not best.is_complete:
         left = [row for row in rows if row not in bm25]
         bm25 = bm25 | sought.scope.fulltext.scores(sought.words.terms, left)
     if vector is not None and sought.index is not None:
         cosine |= sought.index.cosines_of(connection, vector, [row for row in rows if row not in cosine])
-    return put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
+    known = put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
+    return msgspec.structs.replace(known, denials=denials) if denials else known
 
 
 def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tuple[int, int, float]]:

@@ -1,6 +1,6 @@
 """Whether a newer memory speaks of the same thing as an older one that a question names, or denies it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,14 +10,28 @@ from omegad.search.question import Question, like
 from omegad.storage.driver import Connection
 
 _DENIED = """
-SELECT n.id, m.id FROM memories AS m JOIN memories AS n ON n.node_id = m.contradicted_by
-WHERE m.id IN (SELECT value FROM json_each(?))
+WITH RECURSIVE denied (newer, older) AS (
+  SELECT n.id, m.id FROM memories AS m JOIN memories AS n ON n.node_id = m.contradicted_by
+  WHERE m.id IN (SELECT value FROM json_each(?))
+  UNION
+  SELECT n.id, m.id FROM denied AS d JOIN memories AS m ON m.id = d.newer
+    JOIN memories AS n ON n.node_id = m.contradicted_by
+)
+SELECT newer, older FROM denied
 """
 
 
 def denied(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the row of what denies one of some memories, with that one's."""
+    """Return the row of what denies one of some memories, or what denies that, with that one's."""
     return connection.execute(_DENIED, (str(list(rows)),)).fetchall()
+
+
+def denying(rows: Collection[int], denials: Sequence[tuple[int, int]]) -> set[int]:
+    """Return what else denies one of some rows, or what denies that."""
+    found = set(rows)
+    while new := {newer for newer, older in denials if older in found} - found:
+        found |= new
+    return found.difference(rows)
 
 
 def as_matrix(pairs: Iterable[tuple[int, int]], rows: Sequence[int]) -> npt.NDArray[np.bool_]:
@@ -37,10 +51,14 @@ def may_lack(texts: Sequence[str], lacks: npt.NDArray[np.bool_], question: Quest
     What lacks the number that is asked for speaks of another matter.
     """
     may: npt.NDArray[np.bool_] = np.zeros((len(texts), len(texts)), np.bool_)
-    by_number = any(name.isdigit() or bare_version(name) for name in question.identifiers)
-    if by_number or not lacks.any() or lacks.all():
+    if names_number(question) or not lacks.any() or lacks.all():
         return may
     told = [like(question.identifiers, text) for text in texts]
     for place in np.flatnonzero(lacks).tolist():
         may[place] = [told[place] <= other for other in told]
     return may
+
+
+def names_number(question: Question) -> bool:
+    """Say whether a question names a number or a version: what has another one speaks of another matter."""
+    return any(name.isdigit() or bare_version(name) for name in question.identifiers)

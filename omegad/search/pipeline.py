@@ -288,6 +288,9 @@ def looked_at(
     chosen: set[int] = set(np.lexsort((found.ids, -np.round(scores, 9)))[:count].tolist())
     for values in (found.bm25, found.cosine):
         chosen.update(np.lexsort((found.ids, -values))[:by_itself].tolist())
+    if found.denials:
+        denying = following.denying(found.ids[[*chosen]].tolist(), found.denials)
+        chosen.update(np.flatnonzero(np.isin(found.ids, [*denying])).tolist())
     places = sorted(chosen)
     shown = features.shown(
         connection,
@@ -315,8 +318,8 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
         return best
     # What denies one of the first is compared with them, however far behind.
     first, rest = best[:COMPARED], best[COMPARED:]
-    denials = following.denied(connection, [one.id for one in first])
-    denying = {newer for newer, _ in denials}
+    denials = seen.candidates.denials
+    denying = following.denying([one.id for one in first], denials)
     first += [one for one in rest if one.id in denying]
     rest = [one for one in rest if one.id not in denying]
     return ranking.renewed([*first, *rest], _statements(connection, first, seen, denials), model.newness)
@@ -377,6 +380,8 @@ def _statements(
     places = {row: place for place, row in enumerate(seen.rows)}
     held = seen.features[[places[row] for row in rows], COVERAGE]
     denies = following.as_matrix(denials, rows)
+    if not following.names_number(seen.question):
+        as_much |= denies
     as_much &= (held[:, None] >= HELD_MIN * held[None, :]) | (alike >= folding.SAME_COSINE) | denies
     may_follow = (apart | denies) & stated[:, None] & stated[None, :] & as_much
     return Statements(

@@ -286,6 +286,34 @@ def test_what_denies_another_is_found_with_it_however_far_behind_it_was(views: S
     assert views.found(NOW, now_us=YEAR_ON_US, limit=3)[:2] == ["newer", "older"]
 
 
+def test_what_denies_another_is_found_with_it_where_all_else_is_nearer_to_the_question(
+    views: Searched,
+) -> None:
+    put_versions(views, OLDER, "the harbour gave up on it in spring")
+    views.put("newest", "the mayor took that back", at=day(390))
+    for number in range(120):
+        views.put(f"m{number}", f"the api server listens to shop {number} on rack {number}", at=day(number))
+    views.show(contradicted("older", "newer"))
+    assert views.found(NOW, now_us=YEAR_ON_US, limit=3)[:2] == ["newer", "older"]
+    views.show(contradicted("newer", "newest"))
+    assert views.found(NOW, now_us=YEAR_ON_US, limit=3) == ["newest", "newer", "older"]
+    assert "newest" not in views.found(NOW, now_us=YEAR_ON_US, mode="keyword", limit=100)
+
+
+def test_what_denies_another_stands_above_it_although_it_lacks_the_name_that_is_asked_for(
+    views: Searched,
+) -> None:
+    put_versions(
+        views,
+        "the retry limit of exporter.py is five attempts for each customer of the shop",
+        "the retry limit is nine attempts for each customer of the shop (importer.py)",
+    )
+    question = "which limit has exporter.py for each customer of the shop"
+    assert views.found(question, now_us=YEAR_ON_US)[0] == "older"
+    views.show(contradicted("older", "newer"))
+    assert views.found(question, now_us=YEAR_ON_US)[0] == "newer"
+
+
 def test_what_lacks_the_name_that_is_asked_for_and_names_another_does_not_replace_it(views: Searched) -> None:
     put_versions(
         views,
