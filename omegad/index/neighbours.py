@@ -1,5 +1,7 @@
 """The memories nearest to a text that is about to be stored."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from omegad.index import words
@@ -8,6 +10,7 @@ from omegad.index.columns import Selection
 from omegad.index.filters import Filtered
 from omegad.index.fulltext import FullText
 from omegad.index.vector_index import VectorIndex
+from omegad.index.words import Words
 from omegad.storage.driver import Connection
 
 COUNT = 10
@@ -42,28 +45,38 @@ def neighbours(
     """Return the nearest active memories of the same project: by meaning where the text could be embedded,
     else by words. The index is at the connection's moment.
     """
+    rows: dict[int, float | None]
     if embedded is None:
-        rows = dict.fromkeys(_by_words(connection, content, project, now_us))
+        wanted = words.of_question(content[:READ_CHARACTERS])
+        rows = dict.fromkeys(_holding(connection, wanted, project, now_us))
     else:
         index, vector = embedded
-        wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
-        rows = dict(index.nearest(connection, vector, wanted, COUNT + 1))
+        selection = Selection(named={"project": frozenset([project])}, now_us=now_us)
+        rows = dict(index.nearest(connection, vector, selection, COUNT + 1))
+    return [one for one in _read(connection, rows) if one.memory_id != leave_out][:COUNT]
+
+
+def titled(connection: Connection, title: str, project: str | None, *, now_us: int) -> list[Near]:
+    """Return active memories of a project that hold a title, word by word."""
+    found = _holding(connection, words.of_phrase(title), project, now_us)
+    return _read(connection, dict.fromkeys(found))
+
+
+def _read(connection: Connection, rows: Mapping[int, float | None]) -> list[Near]:
     sql = (
         "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT"
         " value FROM json_each(?)) ORDER BY id"
     )
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
     names = ("memory_id", "content", "event_type", "entity_id", "session_id")
-    near = [
+    return [
         Near(**dict(zip(names, known, strict=True)), cosine=rows[key])
         for key in rows
         if (known := details.get(key))
     ]
-    return [one for one in near if one.memory_id != leave_out][:COUNT]
 
 
-def _by_words(connection: Connection, content: str, project: str | None, now_us: int) -> list[int]:
-    wanted = words.of_question(content[:READ_CHARACTERS])
+def _holding(connection: Connection, wanted: Words | None, project: str | None, now_us: int) -> list[int]:
     if wanted is None:
         return []
     filtered = Filtered(

@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from omegad import index
 from omegad.embedding.passages import Embedded
-from omegad.index.neighbours import COUNT, Near, neighbours
+from omegad.index.neighbours import COUNT, Near, neighbours, titled
 from omegad.index.served import Recent, RecentVectors
+from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
@@ -51,6 +52,7 @@ from omegad.runtime.errors import (
 )
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
+from omegad.text.evidence.stance import taken_back
 from omegad.text.ingestion.tagging import TAG_CHARACTERS_MAX
 from omegad.text.redaction import redact
 
@@ -574,14 +576,8 @@ async def look_around(
             with suppress(ModelMissing, ModelFailed, Overloaded):
                 embedded = embedding()
         of_model = None if index is None or embedded is None else index.of(embedded.embedder_id)
-        near = neighbours(
-            connection,
-            base.content,
-            command.project,
-            None if of_model is None or embedded is None else (of_model, embedded.vector),
-            now_us=moment.now_us,
-            leave_out=base.memory_id,
-        )
+        by_meaning = None if of_model is None or embedded is None else (of_model, embedded.vector)
+        near = _near(connection, base, command.project, by_meaning, moment.now_us)
         shown = command.known_before()
         if shown is None:
             values = (command.session_id, to_json([one.memory_id for one in near]))
@@ -620,6 +616,21 @@ async def look_around(
         arrived=partial(recent.near, command.project, embedded),
         compared=partial(compared, embedded),
     )
+
+
+def _near(
+    connection: Connection,
+    base: PreparedStore,
+    project: str | None,
+    embedded: tuple[VectorIndex, bytes] | None,
+    now_us: int,
+) -> list[Near]:
+    """Return what is near to a text, and behind that what it may revert by its title."""
+    near = neighbours(connection, base.content, project, embedded, now_us=now_us, leave_out=base.memory_id)
+    title = taken_back(base.content)
+    named = titled(connection, title, project, now_us=now_us) if title else []
+    known = {base.memory_id, *(one.memory_id for one in near)}
+    return near + [one for one in named if one.memory_id not in known]
 
 
 def _said(command: StoreMemory, base: PreparedStore, embedded: Embedded) -> Recent:

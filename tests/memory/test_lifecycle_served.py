@@ -187,6 +187,19 @@ async def test_one_sentence_that_goes_on_grows_the_memory(
         assert narrowed["outcome"] == "stored"
 
 
+@pytest.mark.usefixtures("model")
+async def test_a_revert_flags_what_it_names_however_many_are_nearer_to_what_it_says(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        first = await store(it, TITLE)
+        said = "the proxy kept stale fragments of basket {} after a deploy and nobody could purge them"
+        for number in range(12):
+            await store(it, said.format(number))
+        for revert in (f"{REVERT}\n\n{said.format('one')}", f"{REVERT} (#12)\n{said.format('two')}"):
+            assert first["memory_id"] in (await store(it, revert))["contradicts"]
+
+
 async def test_a_revert_is_stored_beside_what_it_reverts_and_flags_it(
     paths: Paths, clock: FakeClock, model: FakeModel
 ) -> None:

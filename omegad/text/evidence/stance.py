@@ -34,8 +34,8 @@ TITLES_BYTES, SENTENCES_BYTES = 3_000_000, 1_000_000
 """How much memory titles take that were read, and sentences: what is near to one text is near to others."""
 
 TITLE_SENTENCES = 2
-TITLE_MIN = 12
-"""A shorter title, in characters, may name anything."""
+TITLE_MIN, TITLE_MAX = 12, 200
+"""A shorter title, in characters, may name anything; a longer one is not looked for."""
 
 READ_CHARACTERS, READ_SENTENCES = 4_096, 40
 """In how much of a text support is looked for."""
@@ -105,6 +105,13 @@ def contradiction(new: str, old: str) -> Kind | None:
     if kind in _OF_DENIALS and is_unsure(ours) != is_unsure(theirs):
         kind = None
     return kind or given_up(new, old)
+
+
+def taken_back(text: str) -> str:
+    """Return the title of what a text reverts, "" where it reverts nothing that could be looked for."""
+    match = _REVERT.match(first_line(text))
+    title = _bare(match["quoted"] or match["title"]) if match else ""
+    return title if TITLE_MIN <= len(title) <= TITLE_MAX else ""
 
 
 def given_up(new: str, old: str) -> Kind | None:
