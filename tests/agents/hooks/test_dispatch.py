@@ -426,7 +426,6 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
             }
             use_id = f"{session}-{place}-{len(tags(served, session))}"
             shown.append(dispatch("PostToolUse", tool_use_id=use_id, **call))
-            until(served.caught_up)  # a hook does not wait for the views to count what was shown before it
         return shown
 
     shown = told()
@@ -437,6 +436,32 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
     dispatch("SessionStart", source="compact")
     until(served.caught_up)
     assert any(told())
+
+
+def test_hooks_at_one_moment_tell_a_session_each_memory_once_and_no_more_than_its_budget(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    error = "ConnectionResetError: [Errno 104] reset by peer while calling the payments gateway"
+    known = store(served, f"{error} means that its proxy was restarted; try again", project=project.name)
+    files = [f"part_{number}.py" for number in range(48)]
+    for file in files:
+        text = f"{file} must not be edited by hand: " + f"{file[:-3]} is generated " * 12
+        store(served, text, project=project.name)
+    until(served.caught_up)
+
+    def failed(number: int) -> str:
+        call = {"tool_name": "Bash", "tool_input": {"command": f"curl {number}"}, "error": error}
+        return dispatch("PostToolUseFailure", tool_use_id=f"failed-{number}", **call)
+
+    def read(file: str) -> str:
+        call = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/{file}"}, "tool_response": "ok"}
+        return dispatch("PostToolUse", tool_use_id=file, **call)
+
+    with ThreadPoolExecutor(8) as pool:
+        told = [text for text in pool.map(failed, range(8)) if text]
+        assert [known in text for text in told] == [True]
+        told += pool.map(read, files)
+    assert 4 * 1_000 < sum(len(text.encode()) for text in told) <= 4 * 1_500
 
 
 def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
