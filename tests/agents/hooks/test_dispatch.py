@@ -489,6 +489,29 @@ def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
     assert served.call("session.report", project="elsewhere")["shown"] == []
 
 
+def test_a_report_takes_for_used_what_is_named_after_it_was_shown_so(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    lesson = store(served, LESSON, project=project.name)
+    until(served.caught_up)
+    served.call("memory.query", text=ASKED, project=project.name, asked_in=session)
+    until(served.caught_up)
+    dispatch("Stop", last_assistant_message=f"As {lesson} says, fetch_size has to be 500.")
+    until(served.caught_up)
+    assert lesson in dispatch("SessionStart", source="compact")
+
+    def used() -> int:
+        until(served.caught_up)
+        (briefed,) = served.call("session.report", project=project.name)["shown"]
+        assert (briefed["how"], briefed["times"]) == ("briefing", 1)
+        return int(briefed["used"])
+
+    assert used() == 0
+    assert served.call("session.briefing", project=project.name)["shown"], "to a person"
+    dispatch("Stop", last_assistant_message=f"So {lesson} is done.")
+    assert used() == 1
+
+
 def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_characters(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
