@@ -489,6 +489,25 @@ def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
     assert served.call("session.report", project="elsewhere")["shown"] == []
 
 
+@pytest.mark.parametrize("naming", [1, 2])
+def test_a_report_counts_what_is_told_of_a_file_as_it_was_told(
+    served: Home, dispatch: Dispatch, project: Path, naming: int
+) -> None:
+    for place in range(naming):
+        store(
+            served,
+            f"{place} reports.py must not be edited by hand: " + "it is made " * 40,
+            project=project.name,
+        )
+    until(served.caught_up)
+    read = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/reports.py"}, "tool_response": "ok"}
+    told = dispatch("PostToolUse", tool_use_id="u-1", **read)
+    until(served.caught_up)
+    (shown,) = served.call("session.report", project=project.name)["shown"]
+    assert (shown["how"], shown["memories"]) == ("file", naming)
+    assert len(told) / 4 <= shown["tokens"] <= 1.5 * len(told) / 4
+
+
 def test_a_report_takes_for_used_what_is_named_after_it_was_shown_so(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
