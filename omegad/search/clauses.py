@@ -3,7 +3,8 @@
 In English which words it holds tells that better than how near its vector is: of 444 questions about one
 sentence in a note of one or three paragraphs, what is chosen here holds the answer of 86 % with 274
 characters, and no weight of the cosine adds to it. In other languages words are looked for by their stems,
-and the nearest passage counts as much as a word that many sentences hold.
+and the nearest passage counts as much as a word that many sentences hold, of what is in another language for
+an English question as well.
 """
 
 import math

@@ -15,6 +15,7 @@ from omegad.search.features import Observed
 from omegad.search.ranking import Ranked
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
+from omegad.text.languages import language_of
 
 PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
 CONFLICT_CHARACTERS = 160
@@ -138,15 +139,18 @@ def _nearest_parts(
     connection: Connection, contents: Mapping[int, str], seen: Observed
 ) -> dict[int, tuple[int, int]]:
     """Return, by row, where in a content the passage begins and ends that is nearest to the question, where
-    meaning tells more than words do.
+    meaning tells more than words do: unless both are English.
     """
     sought = seen.sought
-    if not contents or not sought.is_multilingual:
+    if sought.index is None or sought.vector is None:
         return {}
-    assert sought.index is not None
-    assert sought.vector is not None
+    rows = [
+        row
+        for row, content in contents.items()
+        if sought.is_multilingual or not language_of(content).is_english
+    ]
     found = dict[int, tuple[int, int]]()
-    nearest = sought.index.nearest_passages(connection, sought.vector, [*contents], PASSAGES_READ)
+    nearest = sought.index.nearest_passages(connection, sought.vector, rows, PASSAGES_READ)
     for row, number in nearest.items():
         check()
         parts = short_passages(contents[row])

@@ -13,6 +13,7 @@ from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.session.events import (
     OWN,
+    TO_JUDGE,
     DeliveriesExpired,
     Delivery,
     GitMerged,
@@ -29,7 +30,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 9
+VERSION = 10
 EVENTS = (
     *(
         SessionStarted,
@@ -53,6 +54,8 @@ UNKEYED_CHARACTERS = 32
 """Digests of this length were made without a key, and are kept nowhere but in their events."""
 PAYLOADS_KEPT_US = 30 * 86_400_000_000
 """How long, at least, the latest of a session is kept that says nothing more."""
+ANYTHING = ""
+"""Stands for a file: whatever was shown last, of which the latest counts."""
 ANYBODY = ""
 """The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
 
@@ -116,6 +119,7 @@ INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
+_TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
     "DELETE FROM state_surfaced_files WHERE position < ?",
@@ -139,15 +143,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
-        case MemorySurfaced(how="edit" | "file", subject=file):
-            yield Statement(_FILE, (session_id, file, recorded.position))
+        case MemorySurfaced() as shown:
+            yield from _surfaced(recorded, session_id, shown)
         case GitMerged(worktree=worktree, after=after):
             yield Statement(
                 "INSERT OR REPLACE INTO state_merges VALUES (?, ?, ?)",
                 (worktree, after, recorded.occurred_at),
             )
-        case MemorySurfaced(how="warning", subject=subject):
-            yield Statement(_FILE, (ANYBODY, subject, recorded.position))
         case DeliveriesExpired(before=before):
             yield from _expired(before)
             yield Statement(
@@ -170,6 +172,15 @@ def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:
 
 def _is_call_without_hook(recorded: RecordedEvent) -> bool:
     return isinstance(recorded.event, ToolCalled) and recorded.event.delivery is None
+
+
+def _surfaced(recorded: RecordedEvent, session_id: str, shown: MemorySurfaced) -> Iterator[Statement]:
+    if shown.how == "warning":
+        yield Statement(_FILE, (ANYBODY, shown.subject, recorded.position))
+    elif shown.how not in TO_JUDGE:
+        yield Statement(_TOLD, (session_id, ANYTHING, recorded.position))
+        if shown.how in {"edit", "file"}:
+            yield Statement(_FILE, (session_id, shown.subject, recorded.position))
 
 
 def _expired(before: Position) -> Iterator[Statement]:
@@ -232,6 +243,12 @@ class Hooks(Tables):
         """Say whether memories were shown for a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._has(sql, session_id, file)
+
+    def told_at(self, session_id: str) -> Position:
+        """Return the position at which a session was last told memories unasked; 0 where it never was."""
+        sql = "SELECT position FROM state_surfaced_files WHERE session_id = ? AND file = ?"
+        row = self._connection.execute(sql, (session_id, ANYTHING)).fetchone()
+        return row[0] if row else 0
 
     def merged(self, worktree: str) -> tuple[str, int] | None:
         """Return the commit that the latest merge of a work tree led to, and when, in microseconds since

@@ -3,7 +3,7 @@ used afterwards, and about how many tokens it cost.
 """
 
 from collections import defaultdict
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from omegad.requests.query import One, Query, ViewAnswer
 from omegad.requests.verb import GONE, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session import story
+from omegad.session.events import TO_JUDGE
 from omegad.session.sessions import TOKENS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn, check
@@ -23,11 +24,12 @@ SHOWN_MAX = 20_000
 """As many memories that were shown, the latest, are looked at."""
 
 _SHOWN = f"""
-SELECT substr(r.at, 1, 10), q.project, r.how, r.query_id, coalesce(r.session_id, ''), r.memory_id,
+SELECT substr(r.at, 1, 10), q.project, r.how, r.query_id, r.session_id, r.memory_id, q.id,
   coalesce({TOKENS}, 0)
 FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
   LEFT JOIN memories AS m ON m.node_id = r.memory_id
-WHERE r.how NOT IN ('query', 'warning') AND r.at >= :since AND (:project IS NULL OR q.project = :project)
+WHERE r.how NOT IN ('query', 'warning')
+  AND r.session_id IS NOT NULL AND r.at >= :since AND (:project IS NULL OR q.project = :project)
 ORDER BY r.id DESC LIMIT {SHOWN_MAX + 1}
 """
 _PROMPTS = """
@@ -40,7 +42,8 @@ class ReportShown(Query, frozen=True, kw_only=True, tag="session.report"):
     """Report what agents were shown without asking: by day, project and way, how much of it they used
     afterwards, and about how many tokens it cost.
 
-    A memory is used where its session then names it: to a tool, in a tool's result, or in what it says.
+    A memory is used where its session names it after that: to a tool, in a tool's result, or in what it says;
+    what it was asked to judge is not. What was shown to no session, as to a person, is not counted.
     """
 
     days: Annotated[int, Meta(ge=1, le=366, description="how many days to look back")] = 7
@@ -63,6 +66,16 @@ class ShownUnasked(msgspec.Struct, frozen=True, kw_only=True):
     prompts: int | None = None
 
 
+class _Shown(NamedTuple):
+    """A memory that a session was shown, at one time."""
+
+    query_id: str
+    session_id: str
+    memory_id: str
+    tokens: int
+    is_used: bool
+
+
 class ShownReport(ViewAnswer, frozen=True):
     """The latest day first, and what it all comes to; `truncated` says that what was shown before is not
     counted. From before `details_gone_until` nothing but briefings and reminders is, nor what was used by
@@ -83,23 +96,27 @@ def report(connection: Connection, query: ReportShown, moment: Moment) -> ShownR
     values = {"since": rfc3339(since_us), "project": query.project}
     rows = connection.execute(_SHOWN, values).fetchall()
     prompts = {row[:2]: int(row[2]) for row in connection.execute(_PROMPTS, values)}
-    used = set[tuple[str, str]]()
-    for session_id in dict.fromkeys(row[4] for row in rows if row[4]):
+    shown_to: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        shown_to[row[4]][row[5]] = None
+    named = dict[tuple[str, str], int]()
+    for session_id, memory_ids in shown_to.items():
         check()
-        named = story.used(connection, session_id, moment.position, 0)
-        used.update((session_id, memory_id) for memory_id in named)
-    groups: defaultdict[tuple[str, str | None, str], list[tuple[str, str, str, int]]] = defaultdict(list)
-    for day, project, how, *told in rows[:SHOWN_MAX]:
-        groups[day, project, how].append((told[0], told[1], told[2], int(told[3])))
+        places = story.last_named(connection, session_id, moment.position, memory_ids)
+        named |= {(session_id, memory_id): place for memory_id, place in places.items()}
+    groups: defaultdict[tuple[str, str | None, str], list[_Shown]] = defaultdict(list)
+    for day, project, how, query_id, session_id, memory_id, position, tokens in rows[:SHOWN_MAX]:
+        is_used = how not in TO_JUDGE and named[session_id, memory_id] > position
+        groups[day, project, how].append(_Shown(query_id, session_id, memory_id, tokens, is_used))
     shown = [
         ShownUnasked(
             day=day,
             project=project,
             how=how,
-            times=len({query_id for query_id, *_ in told}),
+            times=len({one.query_id for one in told}),
             memories=len(told),
-            used=len({(session_id, memory_id) for _, session_id, memory_id, _ in told} & used),
-            tokens=sum(tokens for *_, tokens in told),
+            used=len({(one.session_id, one.memory_id) for one in told if one.is_used}),
+            tokens=sum(one.tokens for one in told),
             prompts=prompts.get((day, project)) if how == "prompt" else None,
         )
         for (day, project, how), told in groups.items()

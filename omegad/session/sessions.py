@@ -19,15 +19,20 @@ from omegad.storage.readers import Turn
 
 BYTES_OF_A_TOKEN = 4
 UNASKED_CHARACTERS = 240  # of a memory that is shown unasked
+FILE_CHARACTERS, NEXT_CHARACTERS = 204, 100  # of the first that is shown of a file, and of those after it
 ID_BYTES = 24  # beside each
 FRAME_BYTES = 148  # around what is shown unasked at a time: what it is, and that it is no instruction
+FILE_FRAME_BYTES = 72  # of a file
 TEXT_CHARACTERS = 600
 KINDS = ("tools", "queries", "prompts")
 """Of details that steps are told by."""
 
 TOKENS = f"""
-(length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1, {UNASKED_CHARACTERS})) AS BLOB))
-  + iif(r.rank = 1 AND r.how NOT IN ('query', 'warning'), {FRAME_BYTES}, 0)
+(length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1,
+    CASE WHEN r.how NOT IN ('edit', 'file') THEN {UNASKED_CHARACTERS}
+      WHEN r.rank = 1 THEN {FILE_CHARACTERS} ELSE {NEXT_CHARACTERS} END)) AS BLOB))
+  + CASE WHEN r.rank > 1 OR r.how IN ('query', 'warning') THEN 0
+      WHEN r.how IN ('edit', 'file') THEN {FILE_FRAME_BYTES} ELSE {FRAME_BYTES} END
   + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
 """
 """About how many tokens it takes to show `memories AS m` in the way of `retrievals AS r`, in SQL."""

@@ -150,18 +150,35 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
     """
     made = calls(connection, session_id, position)
     seen = _seen(connection, session_id, position, made, TO_JUDGE)
-    spoken = [one for one in said(connection, session_id, position) if one.role != "user"]
-    found = list[str]()
-    for memory_id, since in sorted(seen.items(), key=lambda item: (item[1], item[0])):
-        named = [
+    places = _named(made, said(connection, session_id, position), seen)
+    return [
+        memory_id
+        for memory_id, since in sorted(seen.items(), key=lambda item: (item[1], item[0]))
+        if min((place for place in places[memory_id] if place > since), default=0) > after
+    ]
+
+
+def last_named(
+    connection: Connection, session_id: str, position: int, memory_ids: Iterable[str]
+) -> dict[str, int]:
+    """Return where a session named memories last, up to a position, as `used` counts it; 0 for those that it
+    did not name.
+    """
+    made, spoken = calls(connection, session_id, position), said(connection, session_id, position)
+    return {one: max(places, default=0) for one, places in _named(made, spoken, memory_ids).items()}
+
+
+def _named(made: Iterable[Call], spoken: Iterable[Said], memory_ids: Iterable[str]) -> dict[str, list[int]]:
+    """Return the positions at which each memory was named: to a tool, in what it answered, or by an agent."""
+    return {
+        memory_id: [
             call.position
             for call in made
             if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)
         ]
-        named += [one.position for one in spoken if memory_id in one.content]
-        if min((place for place in named if place > since), default=0) > after:
-            found.append(memory_id)
-    return found
+        + [one.position for one in spoken if one.role != "user" and memory_id in one.content]
+        for memory_id in memory_ids
+    }
 
 
 def folder(connection: Connection, session_id: str) -> str | None:

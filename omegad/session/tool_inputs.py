@@ -144,7 +144,7 @@ def changed(tool_name: str, tool_input: object) -> tuple[str, ...]:
         folder = next((one for key, one in given.items() if key in _FOLDER and isinstance(one, str)), "")
         return tuple(join(folder, path) for path in _patched(_text(given)))
     keys = _keys(tool_name)
-    if keys is None or given.get("command") in _LOOKS or given.get("dryrun") is True:
+    if keys is None or _joined(given.get("command")) in _LOOKS or given.get("dryrun") is True:
         return ()
     found = (
         _patched(tool_input if isinstance(tool_input, str) and not given else _text(given))

@@ -111,3 +111,21 @@ def test_the_stages_of_a_score_add_up_to_it_with_the_model(model_daemon: Home) -
     for question in QUESTIONS:
         for mode in ("hybrid", "semantic", "keyword"):
             explained(model_daemon, question, mode=mode, limit=20)
+
+
+@pytest.mark.model
+def test_a_tool_says_how_many_lessons_are_less_likely_and_not_that_there_are_none(
+    model_daemon: Home,
+) -> None:
+    for content in MEMORIES:
+        model_daemon.call("memory.store", content=content, event_type="lesson_learned")
+
+    def told(**arguments: object) -> tuple[str, dict[str, list[object]]]:
+        answer = model_daemon.call("tools.call", name="omega_lessons", arguments=arguments)
+        return answer["content"][0]["text"], answer["structured"]
+
+    text, fields = told(topic="why does the nightly export time out?")
+    assert len(fields["lessons"]) == 1
+    assert text.endswith(f"\n{fields['more']} more, less likely: without a topic")
+    assert told(topic=FAR_OFF[0]) == ("no lesson is about that", {"lessons": []})
+    assert "more" not in told()[1]

@@ -1,6 +1,9 @@
 """The embedder: its order, its bounds, which model it takes, and how it lets one go."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -17,6 +20,14 @@ from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, Shuttin
 from omegad.runtime.precedence import HOOKS
 from tests.builders import PATIENCE_S, until
 from tests.embedding.fakes import FakeSession, bench, get_many, put_model
+
+
+def test_what_runs_models_tells_nobody_and_leaves_nothing_in_the_users_folders(tmp_path: Path) -> None:
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
+    environ = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"} | places
+    command = [sys.executable, "-c", "import omegad.embedding.session"]
+    subprocess.run(command, env=environ, check=True, timeout=PATIENCE_S)
+    assert [*tmp_path.rglob("*")] == []
 
 
 async def test_a_vector_comes_back_for_a_query_and_for_a_store(tmp_path: Path) -> None:

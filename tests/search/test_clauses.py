@@ -6,11 +6,12 @@ from omegad.embedding.passages import short_passages
 from omegad.index.terms import asked, stemmed_in
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
+from omegad.search import QueryMemory, Sources, search
 from omegad.search.clauses import CLAUSE_CHARACTERS, LONG, READ_CHARACTERS, clause
 from omegad.text.languages import language_of
 from omegad.text.quoting import excerpt
-from tests.builders import EMBEDDER
-from tests.searching import Searched
+from tests.builders import EMBEDDER, vector_of
+from tests.searching import LATER_US, Searched
 
 OTHER = "The walk through the harbour was long, and nobody had brought anything to eat. "
 ANSWER = "The nightly export times out unless fetch_size is 500."
@@ -113,3 +114,28 @@ def test_across_languages_the_nearest_passage_of_a_long_memory_is_shown(views: S
     views.embed("long", *(f"{said} {place}" for place, said in enumerate(seen)))
     (found,) = views.find("wann ist der export fertig")
     assert answer.strip() in (found.passage or "")
+
+
+def test_an_english_question_is_shown_the_nearest_passage_of_what_is_in_another_language_alone(
+    views: Searched,
+) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER), VectorIndex("other", is_multilingual=True))
+    question, answer = "when is the export finished", "La exportación termina a las tres. "
+    texts = {
+        "foreign": f"{'Hemos caminado mucho. ' * 40}{answer * 3}{'Hemos caminado mucho. ' * 40}".strip(),
+        "english": OTHER * 20,
+    }
+    for memory_id, content in texts.items():
+        views.store(memory_id, content, session_id=None)
+        parts = short_passages(content)
+        nearest = 1 if memory_id == "english" else [answer in one for one in parts].index(True)
+        said = [f"{question if place == nearest else 'wandering'} {place}" for place in range(len(parts))]
+        views.embed(memory_id, *said, embedder_id="other")
+        if memory_id == "english":
+            views.embed(memory_id, *said)
+    query = QueryMemory(text=question, all=True)
+    vector = vector_of(question)
+    sources = Sources({EMBEDDER: vector, "other": vector}, views.index, views.types, views.model)
+    found = {one.memory_id: one for one in search(views.connection, query, sources, LATER_US).results}
+    assert answer.strip() in (found["foreign"].passage or "")
+    assert found["english"].passage is None

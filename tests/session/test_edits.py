@@ -77,6 +77,8 @@ CHANGING: list[tuple[str, Any, tuple[str, ...]]] = [
     ("mcp__git__git_apply", {"diff": "--- a/a.py\n+++ b/a.py\n@@\n"}, ("a.py",)),
     ("smartRelocate", {"sourcePath": "a.py", "destinationPath": "b.py"}, ("a.py", "b.py")),
     ("mcp__other__delete_directory", {"path": "src"}, ("src",)),
+    ("mcp__other__edit", {"path": "a.py", "command": ["insert", {"line": 2}]}, ("a.py",)),
+    ("mcp__other__edit", {"path": "a.py", "command": {"insert": 2}}, ("a.py",)),
 ]
 READING: list[tuple[str, Any]] = [
     ("Read", {"file_path": "a.py"}),

@@ -163,7 +163,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     told = (
         None
         if command.is_spooled or is_paused
-        else await services.in_time(_recalled(services, hook, project), told_s)
+        else await services.in_time(_recalled(services, hook, project, is_again=context.is_again), told_s)
     )
     delivery_id = _delivery_id(services, command, hook)
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
@@ -187,6 +187,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         query_id=uuid7(services.clock),
         is_spooled=command.is_spooled,
         told=told or Recalled(),
+        is_last_try=context.is_last_try,
         is_paused=is_paused,
         tasks="off" if command.is_spooled or is_paused else services.task_guard,
         merges=await git_sync.kept(services, hook) if not (command.is_spooled or is_paused) else (),
@@ -215,7 +216,7 @@ async def _project(services: Services, folder: str | None) -> str | None:
         return name_of(folder)
 
 
-async def _recalled(services: Services, hook: Hook, project: str | None) -> Recalled:
+async def _recalled(services: Services, hook: Hook, project: str | None, *, is_again: bool) -> Recalled:
     """Return what an agent should know at a hook. Words alone are looked for where the model takes too
     long.
     """
@@ -247,7 +248,7 @@ async def _recalled(services: Services, hook: Hook, project: str | None) -> Reca
     is_wanted, told = await look(
         begin,
         (False, Recalled()),
-        at_least=0 if after is None and (is_prompt or hook.used) else services.head,
+        at_least=0 if after is None and (is_prompt or hook.used) and not is_again else services.head,
     )
     if is_start:
         stopped = await services[HookArrivals].stopped(services, hook_arrivals.HOOK_S)

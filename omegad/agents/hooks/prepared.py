@@ -71,6 +71,8 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     """What git has kept of merges in the session's work tree."""
     details: Details | None = None
     ruling: Ruling = Ruling()
+    is_last_try: bool = False
+    """Whether it is decided on what was read, though the session was told something since."""
     is_paused: bool = False
     """Whether nothing is kept of it but a claim, and nothing told but who holds what."""
 

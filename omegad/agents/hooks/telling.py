@@ -15,6 +15,7 @@ from omegad.log.decision import DecisionState
 from omegad.log.event import Event
 from omegad.person.events import SkillConfirmed
 from omegad.person.state import Reminders, Skills
+from omegad.requests.method import Outdated
 from omegad.session.hook_state import Hooks
 from omegad.text.quoting import name, names, one_line, quoted
 
@@ -74,13 +75,19 @@ def reminders(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Not
 
 
 def memories(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
-    """Tell memories; what was told meanwhile is not told again."""
+    """Tell memories; what was told meanwhile is not told again. Raises `Outdated` where the session was told
+    something since they were looked for, so that neither what it knows nor what it may be told is the same.
+    """
     shown, session_id = prepared.told.shown, prepared.hook.session_id
     if shown is None or (
         shown.how in {"edit", "file"}
         and (prepared.ruling.held or state[Hooks].has_surfaced(session_id, shown.subject))
     ):
         return Notice()  # of an edit that is stopped it is told why, and what is known of the file
+    if shown.results and state[Hooks].told_at(session_id) > shown.moment.position:
+        if prepared.is_last_try:
+            return Notice()
+        raise Outdated("the session was told something meanwhile")
     query_id, events = prepared.query_id, list[Event]()
     if shown.results:
         event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)

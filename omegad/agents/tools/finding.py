@@ -137,8 +137,8 @@ def _told(same: int) -> str:
 
 
 async def lessons(session: Session, given: Lessons) -> Reply:
-    """Show lessons."""
-    project = session.project_of(given.project)
+    """Show lessons; of a topic, how many more are far less likely to be of it."""
+    project, more, nothing = session.project_of(given.project), 0, "no lessons yet"
     if given.topic:
         answer = await session.ask(
             "memory.query",
@@ -148,11 +148,14 @@ async def lessons(session: Session, given: Lessons) -> Reply:
             project=project,
             limit=given.limit,
         )
-        memories = answer.results
+        memories, more, nothing = answer.results, answer.more, "no lesson is about that"
     else:
         memories = (await session.ask("memory.lessons", project=project, limit=given.limit)).lessons
     found = [brief(memory, session.project) for memory in memories]
-    return Reply(bullets(found) or "no lessons yet", {"lessons": found})
+    text, told = bullets(found) or nothing, Fields(lessons=found)
+    if more:
+        text, told = f"{text}\n{more} more, less likely: without a topic", told | {"more": more}
+    return Reply(text, told)
 
 
 async def resume_task(session: Session, given: ResumeTask) -> Reply:

@@ -426,7 +426,6 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
             }
             use_id = f"{session}-{place}-{len(tags(served, session))}"
             shown.append(dispatch("PostToolUse", tool_use_id=use_id, **call))
-            until(served.caught_up)  # a hook does not wait for the views to count what was shown before it
         return shown
 
     shown = told()
@@ -437,6 +436,32 @@ def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
     dispatch("SessionStart", source="compact")
     until(served.caught_up)
     assert any(told())
+
+
+def test_hooks_at_one_moment_tell_a_session_each_memory_once_and_no_more_than_its_budget(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    error = "ConnectionResetError: [Errno 104] reset by peer while calling the payments gateway"
+    known = store(served, f"{error} means that its proxy was restarted; try again", project=project.name)
+    files = [f"part_{number}.py" for number in range(48)]
+    for file in files:
+        text = f"{file} must not be edited by hand: " + f"{file[:-3]} is generated " * 12
+        store(served, text, project=project.name)
+    until(served.caught_up)
+
+    def failed(number: int) -> str:
+        call = {"tool_name": "Bash", "tool_input": {"command": f"curl {number}"}, "error": error}
+        return dispatch("PostToolUseFailure", tool_use_id=f"failed-{number}", **call)
+
+    def read(file: str) -> str:
+        call = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/{file}"}, "tool_response": "ok"}
+        return dispatch("PostToolUse", tool_use_id=file, **call)
+
+    with ThreadPoolExecutor(8) as pool:
+        told = [text for text in pool.map(failed, range(8)) if text]
+        assert [known in text for text in told] == [True]
+        told += pool.map(read, files)
+    assert 4 * 1_000 < sum(len(text.encode()) for text in told) <= 4 * 1_500
 
 
 def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
@@ -462,6 +487,48 @@ def test_a_report_says_what_was_shown_what_was_used_and_what_it_cost(
     assert tokens[0] == pytest.approx(len(told) / 4, rel=0.1)
     assert sum(tokens) == answer["tokens"]
     assert served.call("session.report", project="elsewhere")["shown"] == []
+
+
+@pytest.mark.parametrize("naming", [1, 2])
+def test_a_report_counts_what_is_told_of_a_file_as_it_was_told(
+    served: Home, dispatch: Dispatch, project: Path, naming: int
+) -> None:
+    for place in range(naming):
+        store(
+            served,
+            f"{place} reports.py must not be edited by hand: " + "it is made " * 40,
+            project=project.name,
+        )
+    until(served.caught_up)
+    read = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/reports.py"}, "tool_response": "ok"}
+    told = dispatch("PostToolUse", tool_use_id="u-1", **read)
+    until(served.caught_up)
+    (shown,) = served.call("session.report", project=project.name)["shown"]
+    assert (shown["how"], shown["memories"]) == ("file", naming)
+    assert len(told) / 4 <= shown["tokens"] <= 1.5 * len(told) / 4
+
+
+def test_a_report_takes_for_used_what_is_named_after_it_was_shown_so(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    lesson = store(served, LESSON, project=project.name)
+    until(served.caught_up)
+    served.call("memory.query", text=ASKED, project=project.name, asked_in=session)
+    until(served.caught_up)
+    dispatch("Stop", last_assistant_message=f"As {lesson} says, fetch_size has to be 500.")
+    until(served.caught_up)
+    assert lesson in dispatch("SessionStart", source="compact")
+
+    def used() -> int:
+        until(served.caught_up)
+        (briefed,) = served.call("session.report", project=project.name)["shown"]
+        assert (briefed["how"], briefed["times"]) == ("briefing", 1)
+        return int(briefed["used"])
+
+    assert used() == 0
+    assert served.call("session.briefing", project=project.name)["shown"], "to a person"
+    dispatch("Stop", last_assistant_message=f"So {lesson} is done.")
+    assert used() == 1
 
 
 def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_characters(

@@ -11,6 +11,8 @@ import msgspec
 import omegad
 from omegad.embedding import catalogue
 from omegad.runtime.config import find_paths
+from omegad.runtime.errors import OmegadError
+from omegad.runtime.interrupting import INTERRUPTED
 from tests.bench.figures import Machine, machine
 from tests.bench.recall import plain, running, table
 from tests.bench.recall.beam import BEAM
@@ -34,7 +36,7 @@ BENCHMARKS = {
     "precision": PRECISION,
     "devmembench": DEVMEMBENCH,
 }
-NOTHING_MEASURED, NO_MODEL = 1, 2
+NOT_MEASURED, NO_MODEL = 1, 2
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +53,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmarks named, or all; return 0, 1 where none has its data, or 2 where there is no model."""
+    """Run the benchmarks named, or all; return 0, 1 where none has its data or one went wrong, 2 where there
+    is no model, or 130 where it was interrupted. What was measured until then is printed.
+    """
     options = _options(arguments)
     models = find_paths().models
     try:
@@ -59,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     except FileNotFoundError as error:
         _tell(str(error))
         return NO_MODEL
-    results, missing = list[Result](), dict[str, str]()
+    results, missing, status = list[Result](), dict[str, str](), 0
     for key in options.only or BENCHMARKS:
         benchmark = BENCHMARKS[key]
         try:
@@ -68,11 +72,23 @@ def main(arguments: Sequence[str]) -> int:
             missing[key] = f"{error}; its data: {benchmark.source} (licence: {benchmark.licence})"
             _tell(f"{benchmark.name} is left out: {missing[key]}")
             continue
-        results.append(running.run(benchmark, stores, of, embed, _tell))
+        try:
+            results.append(running.run(benchmark, stores, of, embed, _tell))
+        except KeyboardInterrupt:
+            status, missing[key] = INTERRUPTED, "it was interrupted"
+            break
+        except (OmegadError, RuntimeError) as error:
+            status, missing[key] = NOT_MEASURED, f"omegad went wrong: {error}"
+            _tell(f"{benchmark.name} is left out: {missing[key]}")
         _write(options, results, missing)
-    if not results:
-        _tell(f"nothing was measured: {options.data} holds the data of none of these")
-        return NOTHING_MEASURED
+    if results:
+        _print(options, models, results, missing)
+        return status
+    _tell("nothing was measured" + ("" if status else f": {options.data} holds the data of none of these"))
+    return status or NOT_MEASURED
+
+
+def _print(options: argparse.Namespace, models: Path, results: list[Result], missing: dict[str, str]) -> None:
     installed = [one.name for one in catalogue.ALL if catalogue.installed(models, one.name)]
     print(
         f"omegad {omegad.__version__}, {datetime.now(UTC):%Y-%m-%d}, {' and '.join(installed)};"
@@ -84,7 +100,6 @@ def main(arguments: Sequence[str]) -> int:
         print(line)
     for key, why in missing.items():
         print(f"- **{BENCHMARKS[key].name}** is left out: {why}")
-    return 0
 
 
 def _write(options: argparse.Namespace, results: list[Result], missing: dict[str, str]) -> None:
@@ -139,7 +154,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--sample", type=_positive, metavar="N", help="at most N homes of each, chosen by a fixed seed"
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="also write all figures, by kind, to a file"
+        "--json", type=_file, metavar="FILE", help="also write all figures, by kind, to a file"
     )
     return parser.parse_args(arguments)
 
@@ -148,6 +163,13 @@ def _folder(text: str) -> Path:
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text}")
     return Path(text)
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder, or in none")
+    return path
 
 
 def _positive(text: str) -> int:

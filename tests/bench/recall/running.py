@@ -69,8 +69,12 @@ def chosen(benchmark: Benchmark, folder: Path, part: str, sample: int | None) ->
     """Return the stores to ask, and of how many; raises `Missing`."""
     try:
         stores = list(benchmark.load(folder))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except Missing:
+        raise
+    except Exception as error:  # a file may hold anything, as what Git LFS has in its place
         raise Missing(f"the data is not what it was published as ({error!r})") from error
+    if not any(store.questions for store in stores):
+        raise Missing("the data is not what it was published as: it asks nothing")
     stores = [store for store in stores if store.is_dev or part == "all"]
     if not stores:
         raise Missing("all of it is kept aside: `--part all` asks it")

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from omegad.runtime.errors import NoDaemon
 from tests.acceptance.conftest import require_model
 from tests.bench import texts
 from tests.bench.recall import command, plain, running, scores, table
@@ -351,6 +352,80 @@ def test_the_table_shows_the_best_and_what_is_kept_aside() -> None:
     assert printed[5].startswith(
         "- **LoCoMo** (1 of 10 homes, 1,200 texts, 9 questions; 3 merged). A memory is"
     )
+
+
+@pytest.mark.parametrize("part", ["all", "dev"])
+def test_files_that_are_not_what_was_published_leave_a_benchmark_out(tmp_path: Path, part: str) -> None:
+    written(tmp_path, "longmemeval_s.json", [])
+    pointer = tmp_path / "locomo" / "data" / "locomo10.zip"
+    pointer.parent.mkdir(parents=True)
+    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    for key in ("longmemeval", "locomo"):
+        with pytest.raises(Missing, match="is not what it was published as"):
+            running.chosen(command.BENCHMARKS[key], tmp_path, part, None)
+
+
+@pytest.mark.parametrize("file", ["", "nowhere/found.json"])
+def test_where_no_figures_can_be_written_is_said_before_anything_is_measured(
+    tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--data", str(tmp_path), "--json", str(tmp_path / file)])
+    assert "is a folder, or in none" in capsys.readouterr().err
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("error", "status", "why"),
+    [
+        (KeyboardInterrupt(), 130, "it was interrupted"),
+        (NoDaemon("the connection was closed"), 1, "omegad went wrong: the connection was closed"),
+    ],
+)
+def test_what_was_measured_is_printed_where_the_next_is_interrupted_or_goes_wrong(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    why: str,
+) -> None:
+    require_model()
+    written(tmp_path, "longmemeval_s.json", [question()])
+    measured = Result(
+        name="LongMemEval-S",
+        stores=1,
+        stores_all=1,
+        texts=4,
+        questions=1,
+        refused=0,
+        merged=0,
+        silent=0,
+        degraded=0,
+        took_s=1,
+        rows=[
+            Row(
+                measure="R@5",
+                kind="",
+                out_of=100,
+                questions=1,
+                values=dict.fromkeys(("omegad", "BM25", "cosine", "blend"), 50),
+                published="",
+            )
+        ],
+    )
+    runs: list[Result | BaseException] = [error, measured]
+
+    def run(*_given: Any) -> Result:
+        if isinstance(found := runs.pop(), BaseException):
+            raise found
+        return found
+
+    monkeypatch.setattr(running, "run", run)
+    assert command.main(["--data", str(tmp_path), "--only", "longmemeval", "longmemeval"]) == status
+    printed = capsys.readouterr().out
+    assert "| LongMemEval-S | R@5 | **50.0** |" in printed
+    assert f"- **LongMemEval-S** is left out: {why}" in printed
 
 
 @pytest.mark.model
