@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from omegad.index import VIEWS
 from omegad.index.filters import require_known
 from omegad.index.vector_indexes import VectorIndexes, Vectors
@@ -16,6 +18,7 @@ from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Invalid
+from omegad.search import results
 from omegad.search.events import MemoryQueried, Returned
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import BY_WORDS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
@@ -90,7 +93,9 @@ def read_known(
     if not query.text.strip():
         raise Invalid("text must not be empty")
     require_known(connection, query)
-    return read(connection, query, asked, moment)
+    found = read(connection, query, asked, moment)
+    doubted = results.with_doubts(connection, found.matches.results, moment.now_us)
+    return found._replace(matches=msgspec.structs.replace(found.matches, results=doubted))
 
 
 async def finish(

@@ -112,9 +112,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
             ],
         )
     for result in () if arguments.json else answer["results"]:
-        if result.get("conflict"):
-            conflict = cut(one_line(result["conflict"]), CONFLICT_COLUMNS)
-            print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
+        _tell_conflict(result)
         if same := result.get("same"):
             print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
     if not arguments.json:
@@ -127,6 +125,15 @@ def query(arguments: Namespace, instance: Instance) -> None:
             " alone"
         )
     warn_if_stale(answer)
+
+
+def _tell_conflict(result: Answer) -> None:
+    """Say which memory denies a result, or may."""
+    conflict = cut(one_line(result.get("conflict") or ""), CONFLICT_COLUMNS)
+    if by := result.get("doubted_by"):
+        print(f"{by}, later, may deny {result['memory_id']}{conflict and f': {conflict}'}")
+    elif conflict:
+        print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
 
 
 def _say_what_is_not_there(answer: Answer) -> None:
