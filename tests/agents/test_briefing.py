@@ -395,6 +395,12 @@ async def test_what_failing_taught_is_no_lesson_before_it_has_proved_itself(
         assert learned in await welcome(it, "later")
 
 
+async def asked(it: Served, query: str) -> str:
+    arguments = {"query": query, "mode": "keyword"}
+    answer = await it.caller.call("tools.call", name="omega_query", arguments=arguments, project=SHOP)
+    return str(answer["content"][0]["text"])
+
+
 async def doubt(it: Served, later: str, earlier: str) -> None:
     offer = ConflictOffered(memory_id=later, target_id=earlier, similarity=0.8)
     await append(it.daemon.services.log, offer)
@@ -447,6 +453,7 @@ async def test_where_the_view_of_conflicts_has_failed_all_else_is_told_with_a_wo
         for text in (
             (await it.caller.call("session.briefing", project=SHOP))["text"],
             str(context["text"]),
+            await asked(it, "gitpod"),
         ):
             assert "Gitpod" in text
             assert text.count(assembled) == 1

@@ -144,7 +144,8 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
             text = file_memories.told(lines, unchecked(connection))
             how: How = "edit" if hook.kind == "before_tool" else "file"
             scores = dict.fromkeys((one.source for one in lines), 1.0)
-            return None if len(text.encode()) > room else _surfaced(how, file, text, lines, scores, moment)
+            found = Surfaced(how=how, subject=file, text=text, results=(), moment=moment)
+            return None if len(text.encode()) > room else _told(found, lines, scores)
     return None
 
 
@@ -205,18 +206,18 @@ def found(
     if len(text.encode()) > room:
         return None
     scores = {one.memory_id: one.score for one in best}
-    return _surfaced(sought.how, sought.subject, text, lines, scores, moment)
+    told_as = Surfaced(how=sought.how, subject=sought.subject, text=text, results=(), moment=moment)
+    return _told(told_as, lines, scores)
 
 
-def _surfaced(
-    how: How, subject: str, text: str, lines: list[Line], scores: Mapping[str, float], moment: Moment
-) -> Surfaced:
-    """Return what some lines tell; what stands beside one of them for itself has its score."""
-    shown = shown_by(lines, how)
+def _told(found: Surfaced, lines: list[Line], scores: Mapping[str, float]) -> Surfaced:
+    """Return what some lines tell with which memories that shows; what stands beside one of them for itself
+    has its score.
+    """
+    shown = shown_by(lines, found.how)
     scores = {line.later[0]: scores[line.source] for line in lines if line.later} | dict(scores)
-    results = tuple(Returned(memory_id=one, score=scores[one]) for one in shown[how])
-    review = shown.get("review", ())
-    return Surfaced(how=how, subject=subject, text=text, results=results, review=review, moment=moment)
+    results = tuple(Returned(memory_id=one, score=scores[one]) for one in shown[found.how])
+    return msgspec.structs.replace(found, results=results, review=shown.get("review", ()))
 
 
 def briefed(connection: Connection, hook: Hook, project: str | None, moment: Moment) -> Surfaced | None:

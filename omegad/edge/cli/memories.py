@@ -117,6 +117,8 @@ def query(arguments: Namespace, instance: Instance) -> None:
             print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
     if not arguments.json:
         _say_what_is_not_there(answer)
+    if answer.get("unchecked"):
+        warn("whether later memories may deny these could not be checked; `omegad status` says why")
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:
