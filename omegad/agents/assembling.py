@@ -2,10 +2,10 @@
 is room for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
-from omegad.memory.edges import unsettled_against
+from omegad.memory.edges import are_offers_shown, unsettled_against
 from omegad.memory.owner import elsewhere
 from omegad.session.events import How
 from omegad.storage.driver import Connection
@@ -16,11 +16,13 @@ BYTES_OF_A_TOKEN = 4
 LINE_CHARACTERS = 180
 LATER_CHARACTERS = 120
 """How much is told of a later memory beside the one that it may contradict."""
+UNCHECKED = "(whether later memories deny these could not be checked: `omegad status` says why)"
 
 
 class Line(NamedTuple):
     """Something to be told, and its source: a memory's id, a file, or nothing; who said it, where that was in
-    another home; and the id and text of a later memory that may contradict it, until somebody settles that.
+    another home; and the id and text of a later memory that may contradict it, until somebody settles that;
+    the id alone where the text is told by itself.
     """
 
     source: str
@@ -34,7 +36,7 @@ class Line(NamedTuple):
         by = f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
         if self.later is None:
             return by
-        later = f"{self.later[0]}, later, may deny it: {self.later[1]}"
+        later = f"{self.later[0]}, later, may deny it{self.later[1] and f': {self.later[1]}'}"
         return f"{by} {in_parentheses(later, LATER_CHARACTERS)}"
 
     @property
@@ -43,14 +45,42 @@ class Line(NamedTuple):
         return self.later is not None and self.after.endswith("…)")
 
 
-def annotated(connection: Connection, lines: Sequence[Line], now_us: int) -> list[Line]:
+def annotated(
+    connection: Connection, lines: Sequence[Line], now_us: int, told: Container[str] = ()
+) -> list[Line]:
     """Return lines of memories, each with who said it, where another home stored it, and with the later
-    memory that may contradict it, where there is one.
+    memory that may contradict it, where there is one: by its id alone where it is another of the lines, or
+    *told* otherwise.
     """
     sources = [line.source for line in lines]
     by = elsewhere(connection, sources)
-    later = unsettled_against(connection, sources, now_us, LATER_CHARACTERS)
+    later = {
+        source: (memory_id, "" if memory_id in sources or memory_id in told else content)
+        for source, (memory_id, content) in unsettled_against(
+            connection, sources, now_us, LATER_CHARACTERS
+        ).items()
+    }
     return [line._replace(by=by.get(line.source, line.by), later=later.get(line.source)) for line in lines]
+
+
+def unchecked(connection: Connection) -> str:
+    """Return the word that nobody could look which memories later ones may contradict; "" where that is
+    known.
+    """
+    return "" if are_offers_shown(connection) else UNCHECKED
+
+
+def shown_by(lines: Iterable[Line], how: How) -> dict[How, tuple[str, ...]]:
+    """Return which memories are shown how by lines that are told: those that they are of, and those told
+    whole beside them. What is told beside another by its beginning alone is named for review.
+    """
+    told = {line.source: None for line in lines}
+    beside = [line for line in lines if line.later is not None and line.later[1]]
+    told |= {line.later[0]: None for line in beside if line.later and not line.is_later_cut}
+    begun = {line.later[0]: None for line in beside if line.later and line.later[0] not in told}
+    ids: dict[How, list[str]] = {how: [one for one in told if one]}
+    ids.setdefault("review", []).extend(begun)
+    return {how: tuple(found) for how, found in ids.items() if found}
 
 
 Tell = Callable[[Line, int], str]
@@ -83,7 +113,7 @@ class Section(NamedTuple):
 class Part(NamedTuple):
     """What there was room for of a section, its title aside, and the bytes that were taken for both."""
 
-    sources: list[str]
+    lines: list[Line]
     text: str
     size: int
 
@@ -93,15 +123,16 @@ def fit(section: Section, room: int, *, gap: str, is_in_order: bool) -> Part | N
     None where none does. Where they are in order, what does not fit is the end of it.
     """
     size = len(f"{section.title}:\n{section.after}{gap}".encode())
-    told, sources = list[str](), list[str]()
+    told, lines = list[str](), list[Line]()
     for line in section.lines:
         text = section.tell(line, room - size)
         more = len(text.encode()) + 1
         if text and size + more <= room:
             size += more
             told.append(text)
-            sources.append(line.source)
+            lines.append(line)
         elif is_in_order:
             break
-    lines = [*told, section.after] if section.after else told
-    return Part(sources, "\n".join(lines), size) if told else None
+    if not told:
+        return None
+    return Part(lines, "\n".join([*told, section.after] if section.after else told), size)

@@ -19,6 +19,8 @@ from omegad.agents.assembling import (
     annotated,
     bullet,
     fit,
+    shown_by,
+    unchecked,
 )
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.index.active import active
@@ -37,7 +39,8 @@ from omegad.session.story import LEARNED_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name
 
-VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", "conflicts", owner.VIEW)
+VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", owner.VIEW)
+"""Where `conflicts` has failed, a briefing says so, and is made without."""
 
 REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
@@ -226,9 +229,11 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     room = query.budget_tokens * BYTES_OF_A_TOKEN - len(
         wrapped("What is remembered", query.project, "").encode()
     )
-    sections = [
-        one._replace(lines=annotated(connection, one.lines, moment.now_us)) for one in (*main, *review)
-    ]
+    sections = [*main, *review]
+    told = {line.source for one in sections for line in one.lines}
+    sections = [one._replace(lines=annotated(connection, one.lines, moment.now_us, told)) for one in sections]
+    if warning := unchecked(connection):
+        room -= len(f"{warning}\n".encode())
     parts: dict[int, Part] = {}
     for place in sorted(range(len(sections)), key=lambda place: sections[place].turn):
         if part := fit(sections[place], room, gap="\n", is_in_order=True):
@@ -236,11 +241,13 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
             room -= part.size
     if is_asked and not parts:
         moment.require_current("nothing is remembered")
-    names: dict[How, list[str]] = {}
+    names: dict[How, dict[str, None]] = {}
     for place in sorted(parts):
-        names.setdefault(sections[place].how, []).extend(filter(None, parts[place].sources))
-    body = "\n".join(f"{sections[place].title}:\n{parts[place].text}" for place in sorted(parts))
-    shown: dict[How, tuple[str, ...]] = {how: tuple(ids) for how, ids in names.items() if ids}
+        for how, ids in shown_by(parts[place].lines, sections[place].how).items():
+            names.setdefault(how, {}).update(dict.fromkeys(ids))
+    texts = [f"{sections[place].title}:\n{parts[place].text}" for place in sorted(parts)]
+    body = "\n".join([warning, *texts] if warning and texts else texts)
+    shown: dict[How, tuple[str, ...]] = {how: tuple(ids) for how, ids in names.items()}
     return BriefingText(wrapped("What is remembered", query.project, body) if body else "", shown, moment)
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad import index
-from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, annotated, fit
+from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, annotated, fit, shown_by, unchecked
 from omegad.index.active import active
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log.projection import to_json
@@ -32,7 +32,8 @@ from omegad.text.quoting import excerpt, inert, one_line
 
 Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
 
-VIEWS = ("identity", "edges", "audit", "conversations", "conflicts", *index.VIEWS)
+VIEWS = ("identity", "edges", "audit", "conversations", *index.VIEWS)
+"""Where `conflicts` has failed, a context says so, and is made without."""
 TITLES: dict[Tier, str] = {
     "L6": "Identity",
     "L1": "Now",
@@ -153,14 +154,15 @@ def assemble(
         lines = _lines(connection, tier, values, found)
         if tier in ("L4", "L3"):
             lines = [line for line in lines if line.source not in shown]
-        section = Section(TITLES[tier], annotated(connection, lines, now_us), tell=partial(_row, tier))
+        section = Section(TITLES[tier], annotated(connection, lines, now_us, shown), tell=partial(_row, tier))
         most = min(left, int(share * budget_tokens * BYTES_OF_A_TOKEN))
         if part := fit(section, most, gap=_GAP, is_in_order=False):
             tokens = -(-len(f"{section.title}:\n{part.text}{_GAP}".encode()) // BYTES_OF_A_TOKEN)
+            sources = [*shown_by(part.lines, "briefing").get("briefing", ())]
             parts.append(
-                TierPart(tier=tier, title=section.title, text=part.text, sources=part.sources, tokens=tokens)
+                TierPart(tier=tier, title=section.title, text=part.text, sources=sources, tokens=tokens)
             )
-            shown.update(part.sources)
+            shown.update(sources)
             left -= tokens * BYTES_OF_A_TOKEN
     return parts
 
@@ -246,13 +248,15 @@ def read(connection: Connection, query: AssembleContext, asked: PreparedContext,
             Line(one.memory_id, f"{one.event_type}: {excerpt(one.content, one.passage)}")
             for one in matches.results
         ]
-    budget = query.budget_tokens
-    parts = assemble(connection, query.project, query.session_id, budget, now_us=moment.now_us, found=found)
+    warning = unchecked(connection)
+    left = query.budget_tokens - (warned := -(-len(f"{warning}{_GAP}") // BYTES_OF_A_TOKEN) if warning else 0)
+    parts = assemble(connection, query.project, query.session_id, left, now_us=moment.now_us, found=found)
+    texts = [f"{part.title}:\n{part.text}" for part in parts]
     return Context(
         parts=parts,
-        text=_GAP.join(f"{part.title}:\n{part.text}" for part in parts),
-        tokens=sum(part.tokens for part in parts),
-        budget_tokens=budget,
+        text=_GAP.join([warning, *texts] if warning and texts else texts),
+        tokens=sum(part.tokens for part in parts) + (warned if texts else 0),
+        budget_tokens=query.budget_tokens,
         **moment.shown,
     )
 

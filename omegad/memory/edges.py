@@ -51,6 +51,11 @@ WHERE o.target_id IN (SELECT value FROM json_each(:targets)) AND o.verdict IS NU
 AND {active("m")} ORDER BY o.id
 """
 
+_IS_SHOWN = """
+SELECT c.position >= m.position FROM checkpoints AS c, checkpoints AS m
+WHERE c.name = 'conflicts' AND m.name = 'memories'
+"""
+
 SUPERSEDING: tuple[EdgeType, ...] = ("supersedes", "superseded_by")
 BY_HAND = "linked by hand"
 
@@ -240,6 +245,13 @@ def unsettled_against(
     }
     rows = connection.execute(_UNSETTLED_AGAINST, values)
     return {target_id: (memory_id, content) for target_id, memory_id, content in rows}
+
+
+def are_offers_shown(connection: Connection) -> bool:
+    """Say whether the view of what was offered shows as much as that of memories: where it has failed, it
+    tells of nothing since.
+    """
+    return bool(connection.execute(_IS_SHOWN).fetchone()[0])
 
 
 def _lately(now_us: int) -> str:

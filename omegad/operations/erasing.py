@@ -348,7 +348,6 @@ class Erasing:
         services, pieces = self._services, found.sought.wordings.pieces(has_runs=True)
         checkpoints = services.views.driver.checkpoints
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
-        await services.views.wait_for(found.head, checkpoints.keys() - failed)
         unlike, failures = list[str](), list[OmegadError]()
 
         async def to_its_end(
@@ -359,17 +358,20 @@ class Erasing:
             except OmegadError as error:
                 failures.append(error)
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(
-                to_its_end,
-                self._paused_views.take_out(found.remnants, pieces, has_names=found.has_names),
-            )
-            tasks.start_soon(to_its_end, self._wipe_log(pieces))
-            tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
+        try:
+            await services.views.wait_for(found.head, checkpoints.keys() - failed)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(
+                    to_its_end,
+                    self._paused_views.take_out(found.remnants, pieces, has_names=found.has_names),
+                )
+                tasks.start_soon(to_its_end, self._wipe_log(pieces))
+                tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
+        finally:  # what is in memory waits for no file
+            services[RecentVectors].forget(found.memory_ids)
+            services.near.forget()
         if failures:
             raise failures[0]
-        services[RecentVectors].forget(found.memory_ids)
-        services.near.forget()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
         return [*dict.fromkeys((*unlike, *failed))]

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from omegad.index import VIEWS
 from omegad.index.filters import require_known
 from omegad.index.vector_indexes import VectorIndexes, Vectors
+from omegad.memory.edges import are_offers_shown
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Invalid
+from omegad.search import results
 from omegad.search.events import MemoryQueried, Returned
 from omegad.search.model import RankingModel, fitted
 from omegad.search.pipeline import BY_WORDS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
@@ -41,6 +45,7 @@ class SearchReading(NamedTuple):
     moment: Moment
     is_degraded: bool
     started: float
+    is_unchecked: bool = False
 
 
 async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> PreparedQuestion:
@@ -90,7 +95,12 @@ def read_known(
     if not query.text.strip():
         raise Invalid("text must not be empty")
     require_known(connection, query)
-    return read(connection, query, asked, moment)
+    found = read(connection, query, asked, moment)
+    doubted = results.with_doubts(connection, found.matches.results, moment.now_us)
+    return found._replace(
+        matches=msgspec.structs.replace(found.matches, results=doubted),
+        is_unchecked=not are_offers_shown(connection),
+    )
 
 
 async def finish(
@@ -107,6 +117,7 @@ async def finish(
         unembedded=matches.unembedded,
         more=matches.more,
         nothing_of=matches.nothing_of,
+        unchecked=found.is_unchecked,
         query_id=uuid7(services.clock) if query.as_of is None else "",
         **moment.shown,
         took_ms=round((time.perf_counter() - found.started) * 1e3, 3),

@@ -109,7 +109,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     yet, and were compared by their words alone. `more` counts the results within the limit that are left out
     because they hardly answer beside the first. `floor` is that probability; modes that want words alone do
     without. `nothing_of` is the time that the question names where no memory that it is asked of is, or was
-    until it was replaced, of then.
+    until it was replaced, of then. `unchecked` says that nobody could look which later memories may deny what
+    is found, since the view `conflicts` has failed.
     `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since no receipt
     is kept of it.
@@ -127,6 +128,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     stale_by: int
     took_ms: float
+    unchecked: bool = False
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from omegad.embedding.passages import short_passages
+from omegad.memory.edges import unsettled_against
 from omegad.memory.owner import OWNED
 from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
@@ -54,8 +55,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session_id: str | None
     referenced_date: str | None
     contradicted_by: str | None = None
+    doubted_by: str | None = None
+    """A later memory that may contradict it, until somebody settles that."""
     conflict: str | None = None
-    """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
+    """How `contradicted_by` begins, after the rule by which that denies it, unless that is found no more; or
+    `doubted_by`, unless that is a result itself.
+    """
 
     passage: str | None = None
     """Of a long content the part that holds most of the question's words, where any does."""
@@ -133,6 +138,21 @@ def read(
             )
         )
     return results
+
+
+def with_doubts(connection: Connection, found: Sequence[Result], now_us: int) -> list[Result]:
+    """Return results, each that a later memory may contradict with that."""
+    ids = [one.memory_id for one in found]
+    doubts = unsettled_against(connection, ids, now_us, CONFLICT_CHARACTERS)
+    doubts = {one: (by, "" if by in ids else " ".join(text.split())) for one, (by, text) in doubts.items()}
+    return [
+        one
+        if one.contradicted_by or one.memory_id not in doubts
+        else msgspec.structs.replace(
+            one, doubted_by=doubts[one.memory_id][0], conflict=doubts[one.memory_id][1] or None
+        )
+        for one in found
+    ]
 
 
 def _nearest_parts(

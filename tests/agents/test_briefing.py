@@ -11,9 +11,10 @@ import pytest
 
 from omegad.agents import briefing
 from omegad.agents import stale_report as reflect_stale
-from omegad.memory.events import MemoryStored
+from omegad.memory.events import ConflictOffered, MemoryStored
 from omegad.runtime.config import Config, Paths
-from tests.builders import START_US, FakeClock, Served, everything, served, until
+from projections import conflicts
+from tests.builders import START_US, FakeClock, Served, append, everything, served, until
 
 KEYWORDS = Config(model="none")
 UNLINTED = Config(model="none", lint_days=0)
@@ -392,3 +393,67 @@ async def test_what_failing_taught_is_no_lesson_before_it_has_proved_itself(
         assert learned not in await welcome(it)
         await it.caller.call("memory.promote", memory_id=unproven)
         assert learned in await welcome(it, "later")
+
+
+async def asked(it: Served, query: str) -> str:
+    arguments = {"query": query, "mode": "keyword"}
+    answer = await it.caller.call("tools.call", name="omega_query", arguments=arguments, project=SHOP)
+    return str(answer["content"][0]["text"])
+
+
+async def doubt(it: Served, later: str, earlier: str) -> None:
+    offer = ConflictOffered(memory_id=later, target_id=earlier, similarity=0.8)
+    await append(it.daemon.services.log, offer)
+    await it.caught_up()
+
+
+async def test_of_a_pair_in_doubt_of_which_both_are_told_the_later_is_told_once(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        earlier = await store(it, "Previews run on Gitpod", "decision")
+        later = await store(it, "Previews have switched to Codespaces", "decision")
+        await doubt(it, later, earlier)
+        text = await welcome(it)
+        assert text.count("Codespaces") == 1
+        assert f"Gitpod ({later}, later, may deny it)" in text
+
+
+@pytest.mark.parametrize("more", ["", " because the seeded copy of the catalogue is there at once" * 3])
+async def test_what_is_told_beside_another_is_in_the_receipt_or_by_its_beginning_for_review(
+    more: str, paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        earlier = await store(it, "Previews run on Gitpod", "decision")
+        later = await store(it, f"Previews switched{more}")
+        await doubt(it, later, earlier)
+        assert f"({later}, later, may deny it: Previews switched" in await welcome(it)
+        assert await receipts(it, "asks") == (
+            {"briefing": {earlier}, "review": {later}} if more else {"briefing": {earlier, later}}
+        )
+
+
+async def test_where_the_view_of_conflicts_has_failed_all_else_is_told_with_a_word_of_it(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        earlier = await store(it, "Previews run on Gitpod", "decision")
+        assembled = "could not be checked"
+        assert assembled not in await welcome(it)
+
+        def fail(_recorded: object) -> None:
+            raise ValueError
+
+        monkeypatch.setattr(conflicts, "project", fail)
+        await append(
+            it.daemon.services.log, ConflictOffered(memory_id="mem-1", target_id=earlier, similarity=0.8)
+        )
+        await until(lambda: it.daemon.services.views.checkpoints["conflicts"].failed_position is not None)
+        context = await it.caller.call("context.assemble", project=SHOP)
+        for text in (
+            (await it.caller.call("session.briefing", project=SHOP))["text"],
+            str(context["text"]),
+            await asked(it, "gitpod"),
+        ):
+            assert "Gitpod" in text
+            assert text.count(assembled) == 1

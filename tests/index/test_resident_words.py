@@ -23,9 +23,11 @@ from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.log.projection import schema
+from omegad.operations import erasing
 from omegad.runtime.config import Paths
 from omegad.search import QueryMemory, Sources, search
 from omegad.storage.database import open_reader, open_writer
+from omegad.storage.driver import sqlite
 from omegad.storage.transaction import run_script, snapshot
 from omegad.views import kept
 from tests.builders import (
@@ -274,6 +276,29 @@ def test_what_is_erased_leaves_memory_and_the_rest_is_read_anew(views: Searched)
         for phrase in map(words.tokenizer.tokens, ["alpha", "beta"])
     ]
     assert held == [[1], []]
+
+
+@pytest.mark.usefixtures("model")
+async def test_words_of_what_was_erased_go_from_memory_while_a_file_cannot_be_wiped(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of the views holds on to what was erased, so that the file waits for it."""
+    monkeypatch.setattr(erasing, "FINISH_S", 0.3)
+    async with served(paths, clock) as it:
+        views, near = it.daemon.services.views, it.daemon.services.near
+        stored = await it.caller.call("memory.store", content="the attic is damp")
+        await it.caught_up()
+        await it.caller.call("memory.query", text="attic", mode="keyword")
+        index = near.index(views.file)
+        assert index is not None
+        await until(lambda: index.words and index.words.size_bytes)
+        with closing(sqlite.connect(str(views.file), isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM memories").fetchone()
+            done = await it.caller.call("memory.erase", memory_id=stored["memory_id"])
+            assert done["unfinished"]
+            assert near.size == (0, 0)
+            assert near.index(views.file) is not index
 
 
 @pytest.mark.usefixtures("model")

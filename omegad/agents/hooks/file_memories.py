@@ -70,12 +70,12 @@ def known(
         for memory_id, content in connection.execute(_LEARNED, about | {"types": learned_types}):
             found.setdefault(memory_id, Line(memory_id, content))
     lines = annotated(connection, list(found.values())[:SHOWN_MAX], now_us)
-    return lines[:1] if any(line.later for line in lines) else lines
+    return lines[:1] if any(line.later and line.later[1] for line in lines) else lines
 
 
-def told(lines: list[Line]) -> str:
-    """Return what an agent is told of them, within 300 characters."""
-    each = (TEXT_CHARACTERS - len(HEAD)) // len(lines)
+def told(lines: list[Line], warning: str) -> str:
+    """Return what an agent is told of them, with a warning where there is one, within 300 characters."""
+    each = (TEXT_CHARACTERS - len(HEAD) - len(warning)) // len(lines)
     return "\n".join(
         [
             HEAD,
@@ -83,6 +83,7 @@ def told(lines: list[Line]) -> str:
                 f"- {one.source}: {one_line(one.text, each - len(one.source + one.after) - 5)}{one.after}"
                 for one in lines
             ),
+            *([warning] if warning else []),
         ]
     )
 

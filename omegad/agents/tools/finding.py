@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from omegad.agents.assembling import UNCHECKED
 from omegad.agents.briefing import Briefing
 from omegad.agents.tools.tool import (
     Arguments,
@@ -75,9 +76,9 @@ class Welcome(Arguments, frozen=True, kw_only=True):
 async def query(session: Session, given: Query) -> Reply:
     """Search the project; where nothing in it answers, and none was named, all of them."""
     project = session.project_of(given.project)
-    found, more, nothing_of = await _search(session, given, project)
+    found, more, nothing_of, is_unchecked = await _search(session, given, project)
     if not found and project and given.project is None:
-        found, more, nothing_of = await _search(session, given, None)
+        found, more, nothing_of, is_unchecked = await _search(session, given, None)
     text = bullets(found) or "nothing is remembered about that"
     told: Fields = {"results": found}
     unknown = "" if found or not project or given.project is None else await _unknown(session, project)
@@ -85,6 +86,8 @@ async def query(session: Session, given: Query) -> Reply:
         text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
     elif nothing_of:
         text, told = f"nothing is of {nothing_of}\n{text}", told | {"nothing_of": nothing_of}
+    if is_unchecked and found:
+        text, told = f"{text}\n{UNCHECKED}", told | {"unchecked": True}
     if more:
         text, told = f"{text}\n{more} more, less likely: all=true", told | {"more": more}
     return Reply(text, told)
@@ -92,9 +95,9 @@ async def query(session: Session, given: Query) -> Reply:
 
 async def _search(
     session: Session, given: Query, project: str | None
-) -> tuple[list[Fields], int, str | None]:
-    """Return what is found, how many more are far less likely, and of which time that is asked for nothing
-    is.
+) -> tuple[list[Fields], int, str | None, bool]:
+    """Return what is found, how many more are far less likely, of which time that is asked for nothing is,
+    and whether nobody could look which later memories may deny what is found.
     """
     answer = await session.ask(
         "memory.query",
@@ -115,7 +118,7 @@ async def _search(
         brief(result, session.project, score=round(result.score, 3), same=_told(len(result.same)))
         for result in answer.results
     ]
-    return found, answer.more, answer.nothing_of
+    return found, answer.more, answer.nothing_of, answer.unchecked
 
 
 async def _unknown(session: Session, project: str) -> str:

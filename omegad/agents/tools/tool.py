@@ -140,6 +140,7 @@ def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  #
     fields["project"] = None if other == project else other
     fields["by"] = said_by(memory) if getattr(memory, "elsewhere", False) else None
     fields["contradicted_by"] = getattr(memory, "contradicted_by", None)
+    fields["doubted_by"] = getattr(memory, "doubted_by", None)
     fields["conflict"] = line(getattr(memory, "conflict", None) or "")
     return without_empty(fields)
 
@@ -155,10 +156,14 @@ def bullets(briefs: Iterable[Fields]) -> str:
     """Write briefs as a list, one line each, and one more where another memory is in conflict with it."""
     lines = list[str]()
     for one in briefs:
-        marks = (shown(value) for key, value in one.items() if key not in {"id", "text", "conflict", "by"})
+        besides = {"id", "text", "doubted_by", "conflict", "by"}
+        marks = (shown(value) for key, value in one.items() if key not in besides)
         by = f" {in_parentheses(one['by'], BY_CHARACTERS)}" if "by" in one else ""
         lines.append(f"- {one['id']} [{', '.join(marks)}] {one['text']}{by}")
-        if "conflict" in one:
+        if "doubted_by" in one:
+            begins = f": {one['conflict']}" if "conflict" in one else ""
+            lines.append(f"  {one['doubted_by']}, later, may deny it{begins}")
+        elif "conflict" in one:
             lines.append(f"  in conflict with {one['contradicted_by']}, {one['conflict']}")
     return "\n".join(lines)
 

@@ -112,13 +112,13 @@ def query(arguments: Namespace, instance: Instance) -> None:
             ],
         )
     for result in () if arguments.json else answer["results"]:
-        if result.get("conflict"):
-            conflict = cut(one_line(result["conflict"]), CONFLICT_COLUMNS)
-            print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
+        _tell_conflict(result)
         if same := result.get("same"):
             print(f"{len(same)} more say{'s' if len(same) == 1 else ''} the same as {result['memory_id']}")
     if not arguments.json:
         _say_what_is_not_there(answer)
+    if answer.get("unchecked"):
+        warn("whether later memories may deny these could not be checked; `omegad status` says why")
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:
@@ -127,6 +127,15 @@ def query(arguments: Namespace, instance: Instance) -> None:
             " alone"
         )
     warn_if_stale(answer)
+
+
+def _tell_conflict(result: Answer) -> None:
+    """Say which memory denies a result, or may."""
+    conflict = cut(one_line(result.get("conflict") or ""), CONFLICT_COLUMNS)
+    if by := result.get("doubted_by"):
+        print(f"{by}, later, may deny {result['memory_id']}{conflict and f': {conflict}'}")
+    elif conflict:
+        print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
 
 
 def _say_what_is_not_there(answer: Answer) -> None:
