@@ -99,8 +99,6 @@ _ALL = {
         resources.files("omegad.text").joinpath("languages.json").read_bytes(), type=dict[str, str]
     ).items()
 } | {code: Language(code, frozenset()) for code in (OTHER, "th")}
-_SMALL = {code: one.small - _ALL[ENGLISH].small for code, one in _ALL.items()}
-"""The small words that English lacks."""
 
 
 def codes() -> list[str]:
@@ -136,8 +134,9 @@ def _language_of(text: str, foreign: float) -> Language:
             return _ALL[next((code for code in _BY_A_SIGN if signs[code]), most)]
     said = telling([word[0] for word in islice(_WORD.finditer(text), WORDS_MAX)])
     code, odds = _by_letters(said)
-    is_likely = odds > foreign or (odds > LIKELY and not _SMALL[code].isdisjoint(said))
-    return _ALL[code if is_likely else ENGLISH]
+    # A small word of it that English lacks says as much as that the language was met.
+    small = _ALL[code].small.intersection(said) - _ALL[ENGLISH].small if odds > LIKELY else ()
+    return _ALL[code if small or odds > foreign else ENGLISH]
 
 
 def telling(words: Sequence[str]) -> Sequence[str]:

@@ -236,7 +236,7 @@ def _weights(texts: Texts, known: Sequence[str], most: int, begun: Array) -> Arr
     wanted[each, texts.language] = 1
 
     def loss(flat: Array) -> tuple[float, Array]:
-        odds = table @ flat.reshape(begun.shape)
+        odds: Array = np.asarray(table @ flat.reshape(begun.shape))
         odds[:, 0] += np.log(len(OTHERS))
         shares = np.exp(odds - odds.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
