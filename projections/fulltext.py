@@ -21,7 +21,7 @@ from omegad.runtime.times import day
 from omegad.text.tokenizer import lexemes
 
 NAME = "fulltext"
-VERSION = 4
+VERSION = 5
 EVENTS = (
     MemoryStored,
     MemoryRepeated,

@@ -14,7 +14,7 @@ from omegad.embedding.passages import letters
 from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
 from omegad.search.clauses import SENTENCE_END
 from omegad.text.calendars import UNSPACED, in_english, in_month, languages_of
-from omegad.text.languages import Language, language, language_of
+from omegad.text.languages import ENGLISH, Language, language, language_of
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -201,6 +201,8 @@ def _time(text: str, now_us: int) -> tuple[Period | None, set[str]]:
     said = language_of(text, is_met=True)
     if len(sentences) > CHATTER:
         text = next((one for one in reversed(sentences) if one.endswith(ASKS)), text)
+    if said.code not in UNSPACED and len(text.split()) == 1 and not text.endswith(ASKS):
+        said = language(ENGLISH)  # a word that is looked up: "mars" is no month then
     found, beside = _time_in(said, text, now_us)
     if found is None or beside:  # few words are easily taken for another language's
         for other in _likely(text):

@@ -1,14 +1,15 @@
-"""Which language a text is in, as far as it matters here: English or another, and which words in it
-say nothing. By script, by its small words, and where it has none by three letters at a time. Pure.
+"""Which language a text is in, as far as it matters here, and which words in it say nothing. By script, and
+in Latin letters by three letters at a time. Pure.
 
 What tells nothing (names, codes, a word or two) counts as English.
 """
 
+import math
 import re
-from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from importlib import resources
+from itertools import islice
 
 import msgspec
 
@@ -19,14 +20,15 @@ OTHER = "und"
 """A language that is not told from others in its script."""
 READ_CHARACTERS = 2_000
 KEPT = 32  # texts whose languages are at hand: a question is looked at in several places
+KEPT_WORDS = 4_096  # of which it is at hand what they tell
 SHARE_MIN = 0.3  # of a text's words are of another script, where it is in another language
 SIGNS_PER_WORD = 2  # of a script without spaces
-ACCENTED = 0.5  # what a word with a letter that English lacks counts, beside a small word's 1
-PLAIN_MIN = 0.1  # of a text's words are small words of another language, where there is but one
-# Log-odds by its letters, from which on a text that small words do not tell is not English: among texts in
-# English, and where others have been met
-FOREIGN, LIKELY = 4.0, 0.5
-DOUBTFUL = -0.5  # log-odds, below which a single small word tells nothing
+WORDS_MAX = 48  # of a text, that tell its language in Latin letters
+# Log-odds by its letters, from which on a text is not English: among texts in English, and where others have
+# been met
+FOREIGN, LIKELY = 2.5, 1.0
+SHOUTED = 3  # words in capitals, where there are no others, that are no acronyms
+STEP = 1 / 6  # of a log-odds, that a sign of a weight stands for
 
 _SCRIPTS = {
     "ja": "\u3041-\u30ff\u31f0-\u31ff",
@@ -49,9 +51,12 @@ _INVERTED = re.compile(
     r"(?<=[^\W\d_])-(?:t-)?(?=(?:je|tu|il|elle|on|ce|nous|vous|ils|elles)\b)", re.IGNORECASE
 )
 """What joins a verb of French to who does it, in a question."""
+_DOTTED = "i\u0307"
+"""What Python makes of a capital i with a dot, as Turkish has it."""
+_LANE = 32  # bits of each of the numbers that are beside each other in one
+_IN_LANE = (1 << _LANE) - 1
 _SIGNS = {language: re.compile(f"[{signs}]") for language, signs in _SCRIPTS.items()}
 _NOT_LATIN = re.compile(f"[{''.join(_SCRIPTS.values())}]")
-_ACCENT = re.compile(r"[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 
 
 class Language(msgspec.Struct, frozen=True):
@@ -79,32 +84,21 @@ class Language(msgspec.Struct, frozen=True):
         return said if _WORD.search(said) else question
 
 
+class Letters(msgspec.Struct, frozen=True):
+    """What three letters tell of a word's language, fitted by `python -m tests.retrieval.letters`: a sign for
+    each of the languages, each next one `STEP` more.
+    """
+
+    languages: str
+    told: dict[str, str]
+
+
 _ALL = {
     code: Language(code, frozenset(words.split()))
     for code, words in msgspec.json.decode(
         resources.files("omegad.text").joinpath("languages.json").read_bytes(), type=dict[str, str]
     ).items()
 } | {code: Language(code, frozenset()) for code in (OTHER, "th")}
-_LATIN = [code for code in _ALL if code not in _SCRIPTS]
-_LETTERS = msgspec.json.decode(
-    resources.files("omegad.text").joinpath("letters.json").read_bytes(), type=dict[str, float]
-)
-"""What each three letters of a word add to the log-odds that it is not English; `^` and `$` are its ends.
-Fitted by `python -m tests.retrieval.letters`.
-"""
-_OF_ENGLISH = [ENGLISH]
-_TOLD_BY: dict[str, list[str]] = {}
-"""The languages in Latin letters that each small word tells. What English shares with another tells nothing,
-nor does a single letter.
-"""
-for _code in _LATIN:
-    for _word in _ALL[_code].small:
-        _TOLD_BY.setdefault(_word, []).append(_code)
-_TOLD_BY = {
-    word: codes
-    for word, codes in _TOLD_BY.items()
-    if len(word) > 1 and (codes == _OF_ENGLISH or ENGLISH not in codes)
-}
 
 
 def codes() -> list[str]:
@@ -119,15 +113,17 @@ def language(code: str) -> Language:
 
 def language_of(text: str, *, is_met: bool = False) -> Language:
     """Return the language of a text: that of most of its words. Where other languages than English have been
-    met, what small words do not tell is sooner taken for one.
+    met, what is short is sooner taken for one.
     """
     return _language_of(text[:READ_CHARACTERS], LIKELY if is_met else FOREIGN)
 
 
 @lru_cache(maxsize=KEPT)
 def _language_of(text: str, foreign: float) -> Language:
-    words = _WORD.findall(_INVERTED.sub(" ", text.lower()))
+    if "-" in text:
+        text = _INVERTED.sub(" ", text)
     if not text.isascii() and _NOT_LATIN.search(text):
+        words = _WORD.findall(text)
         signs = {code: len(pattern.findall(text)) for code, pattern in _SIGNS.items()}
         unspaced = sum(signs[code] for code in _UNSPACED)
         latin = sum(word.isascii() for word in words)
@@ -136,24 +132,57 @@ def _language_of(text: str, foreign: float) -> Language:
         if others >= SHARE_MIN * (others + latin):
             most = max(signs, key=signs.__getitem__)
             return _ALL[next((code for code in _BY_A_SIGN if signs[code]), most)]
-    told = [codes for word in words if (codes := _TOLD_BY.get(word))]
-    english = told.count(_OF_ENGLISH)
-    if text.isascii() and english and english == len(told):
-        return _ALL[ENGLISH]
-    counts = Counter(code for codes in told if codes != _OF_ENGLISH for code in codes)
-    best, small = max(counts.items(), key=lambda one: (one[1], -_LATIN.index(one[0])), default=(OTHER, 0))
-    accented = 0 if text.isascii() else sum(_ACCENT.search(word) is not None for word in words)
-    is_told = small + accented > 1 or (
-        small == 1 and small >= PLAIN_MIN * len(words) and _foreign(words) > DOUBTFUL
-    )
-    if is_told and small + ACCENTED * accented > english:
-        return _ALL[best]
-    return _ALL[best if _foreign(words) > foreign * (1 + english) else ENGLISH]
+    said = telling([word[0] for word in islice(_WORD.finditer(text), WORDS_MAX)])
+    code, odds = _by_letters(said)
+    # A small word of it that English lacks says as much as that the language was met.
+    small = _ALL[code].small.intersection(said) - _ALL[ENGLISH].small if odds > LIKELY else ()
+    return _ALL[code if small or odds > foreign else ENGLISH]
 
 
-def _foreign(words: Sequence[str]) -> float:
-    """Return the log-odds that words in Latin letters are of another language than English."""
-    marked = [f"^{word}$" for word in words]
-    return sum(
-        _LETTERS.get(word[start : start + 3], 0.0) for word in marked for start in range(len(word) - 2)
-    )
+def telling(words: Sequence[str]) -> Sequence[str]:
+    """Return which words tell their language, in lower case: those in capitals do not, unless all are."""
+    said = [word for word in words if not word.isupper()] or (words if len(words) >= SHOUTED else ())
+    return [word.lower().replace(_DOTTED, "i") for word in said]
+
+
+def threes(word: str) -> Iterator[str]:
+    """Yield what tells the language of a word in lower case: each three letters of it, `^` and `$` being its
+    ends, the word, and each letter that English lacks.
+    """
+    marked = f"^{word}$"
+    for start in range(len(word)):
+        yield marked[start : start + 3]
+    if len(word) > 1:
+        yield marked
+    if not word.isascii():
+        yield from (letter for letter in word if not letter.isascii())
+
+
+def _by_letters(words: Sequence[str]) -> tuple[str, float]:
+    """Return the likeliest language beside English of words in Latin letters, and the log-odds that they are
+    of any but English.
+    """
+    codes, _ = _letters()
+    told = sum(map(_told, words))
+    english, *others = (told >> place * _LANE & _IN_LANE for place in range(len(codes)))
+    most = max(others)
+    beside = math.log(sum(math.exp(STEP * (one - most)) for one in others) / len(others))
+    return codes[1 + others.index(most)], STEP * (most - english) + beside
+
+
+@lru_cache(maxsize=KEPT_WORDS)
+def _told(word: str) -> int:
+    _, told = _letters()
+    return sum(told.get(three, 0) for three in threes(word))
+
+
+@cache
+def _letters() -> tuple[list[str], dict[str, int]]:
+    """Return the languages in Latin letters, English first, and what each three letters tell of each: numbers
+    beside each other in one, so that one sum adds up all.
+    """
+    path = resources.files("omegad.text").joinpath("letters.json")
+    held = msgspec.json.decode(path.read_bytes(), type=Letters)
+    return held.languages.split(), {
+        three: int.from_bytes(signs.encode("utf-32-le"), "little") for three, signs in held.told.items()
+    }

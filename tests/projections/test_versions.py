@@ -311,7 +311,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "conflicts": (1, "b65252e2143f9ac86a6f54d62f8e345f"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (3, "98396640ac9eb54260b51ed7f900ab0f"),
-    "fulltext": (4, "6039a90f0aa178e96fb90cf1b1345da5"),
+    "fulltext": (5, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (6, "42bcff3591dd816553ee4b6e420188a0"),

@@ -33,6 +33,27 @@ def test_a_language_is_told_by_its_script_and_its_small_words(code: str, text: s
 
 
 @pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("de", "Was kostet der Server?"),
+        ("it", "chi gestisce le fatture?"),
+        ("it", "porta del database"),
+        ("tr", "sertifika ne zaman bitiyor"),
+        ("cs", "na jakém portu běží databáze"),
+        ("hu", "mikor jár le a tanúsítvány"),
+        ("no", "hvilken port kjører databasen på?"),
+        ("vi", "ai trả tiền máy chủ"),
+        ("pl", "jak zrobić rollback"),
+        ("pt", "onde ficam os backups?"),
+        ("fi", "milloin varmenne vanhenee"),
+        ("tr", "İstanbul sunucusu hangi sürümde?"),
+    ],
+)
+def test_a_short_question_is_told_by_its_letters(code: str, text: str) -> None:
+    assert language_of(text).code == code
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -41,6 +62,7 @@ def test_a_language_is_told_by_its_script_and_its_small_words(code: str, text: s
         "ConnectionResetError in core/fjord_amber.py",
         "The button says 保存, and nothing else.",
         "Müller and Gómez own the café module",
+        "café menu in München",
         "pip install la-capitaine && export LANG=de_DE",
         "Add a man page for the el-capitan build",
         "docker run -v /etc/letsencrypt:/etc/letsencrypt nginx",
@@ -68,7 +90,13 @@ def test_what_has_no_small_words_is_told_by_its_letters_where_other_languages_ha
 
 @pytest.mark.parametrize(
     "text",
-    ["deploy script", "Docker registry credentials", "flaky integration tests", "PaymentGateway timeout"],
+    [
+        "deploy script",
+        "Docker registry credentials",
+        "flaky integration tests",
+        "PaymentGateway timeout",
+        "CI",
+    ],
 )
 def test_a_few_words_in_english_stay_english_where_other_languages_have_been_met(text: str) -> None:
     assert language_of(text, is_met=True).is_english

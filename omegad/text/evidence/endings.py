@@ -13,7 +13,7 @@ from typing import NamedTuple
 from omegad.text.calendars import time_words
 from omegad.text.evidence.sense import root
 from omegad.text.evidence.word_lists import WORDS
-from omegad.text.languages import Language, language_of
+from omegad.text.languages import ENGLISH, Language, language_of
 
 SENTENCES = 3
 """So many sentences at the beginning of a text are read."""
@@ -44,7 +44,6 @@ _CASELESS = frozenset(("ar", "hi", "ur", "bn", "zh", "ja", "ko", "th", "he"))
 """Languages whose names in their own letters look as all words do; and so they do where nouns are written
 as names are."""
 _OF_NOUNS = _CASELESS | {"de"}
-_WITH_NO = ("en", "es")
 _HEAD_FIRST = ("ar", "he")
 """Languages in which what belongs to a name stands before it."""
 _OF_NO_AMOUNT = rf"(?!\s+(?!(?:{'|'.join(sorted(WORDS['of_no_amount']))})\b)\w)"
@@ -160,6 +159,8 @@ _SAID = re.compile(rf"(?:{_any(WORDS['that'])})\s*(?:\S+\s+)?(?:{_TURNS.pattern}
 _DENYING = WORDS["denials"] | WORDS["ending"]
 _IN_THE = re.compile(r"(?:(?<=mos)|(?<=[ae]m)|(?<=\u00e3o)|\b[A-Z]\w+) no\b")
 """Portuguese: behind a verb, where nothing is denied."""
+_NO_VERB = re.compile(r"\b[Nn]o [^\W\dA-Z_]")
+"""Spanish: what denies a verb stands before it. Portuguese, which is taken for it, has names there."""
 _HAS = re.compile(r"\b(?:hat|haben|heeft|hebben)\b")
 _FIRST = re.compile(rf"[\s`\"']*(?:(?:{_any(WORDS['articles'])})\s*)?`?")
 _FROM, _TO, _FAVOURED = map(_Mark, ("moved_from", "new_place", "favoured"))
@@ -372,7 +373,9 @@ def gives_up(new: Sequence[Ending], old: str) -> bool:
         clause for clause in _CLAUSE.split(old) if any(word in clause.lower() for word in given_up)
     )
     denying = _DENYING.intersection(re.findall(r"\w+", _IN_THE.sub(" ", said).lower()))
-    is_no = denying == {"no"} and language_of(old, is_met=True).code not in _WITH_NO  # but "in the"
+    spoken = language_of(old, is_met=True).code
+    has_no = spoken == ENGLISH or (spoken == "es" and _NO_VERB.search(said) is not None)
+    is_no = denying == {"no"} and not has_no  # but "in the"
     denies = (denying and not is_no) or _DENIED_ELSEWHERE.search(said.lower())
     if denies or old.rstrip().endswith(_ASKS) or _GIVEN_UP.search(folded):
         return False
