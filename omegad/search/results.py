@@ -16,7 +16,7 @@ from omegad.search.ranking import Ranked
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 
-PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
+PASSAGES_READ = 120  # of a long content, as many as are in what is read of it
 CONFLICT_CHARACTERS = 160
 """How much is shown of a memory that another one is in conflict with."""
 
