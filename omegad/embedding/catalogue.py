@@ -18,7 +18,7 @@ Format = Literal["safetensors", "e5s1"]
 encoder in one file.
 """
 
-BUILDER_VERSION, E5_BUILDER_VERSION = 2, 3
+BUILDER_VERSION, E5_BUILDER_VERSION = 2, 4
 """Bumped when graphs or pooling change so that the same text gives another vector, or when other passages are
 cut for a model; of E5 encoders the second.
 """

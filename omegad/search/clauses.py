@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection
 from itertools import pairwise
 
+from omegad.embedding.passages import SENTENCE_END
 from omegad.index.terms import stemmed_in
 from omegad.storage.readers import check
 from omegad.text.languages import Language
@@ -22,10 +23,6 @@ CLAUSE_CHARACTERS = 340
 READ_CHARACTERS = 12_000
 NEAR = 1.0  # what it counts to be of the nearest passage, beside words, each by how rare it is
 
-# Where a sentence or line ends
-SENTENCE_END = re.compile(
-    r"(?<=[.!?;:])\s+|(?<=[\u3002\uff01\uff1f\uff1b\u0964\u06d4\u061f])\s*|(?<!\s)\s*\n\s*"
-)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 

@@ -8,10 +8,12 @@ that the question is about holds them.
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
 
+from omegad.embedding.passages import short_passages
 from omegad.search.candidates import Candidates
 from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
@@ -35,7 +37,7 @@ SHORTEST, USUAL, LONGEST = (
 )  # letters of a question: what nearly all had there, and one in the middle
 OF_AN_ANSWER = 0.4  # the cosine of an answer in English, as it often is
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
-BY_CHANCE_MAX = math.sqrt(math.log(400))  # of as many memories as were in the fit to other languages
+BY_CHANCE_MAX = math.sqrt(math.log(2_000))  # of as many passages as were in the fit to other languages
 OWN = 0.5  # of what is looked at, as which that counts that is in the question's own language
 LANGUAGE_CHARACTERS = 400  # of a text, that tell its language
 
@@ -67,8 +69,10 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
             shown = {row: shown[row] for row in then}
             places = [place for place in places if among[place]] or places
             memories = len(then)
-            by_chance = math.sqrt(math.log(memories))
         nearest = max(places, key=lambda place: float(known.cosine[place]))
+        # The nearest passage of a memory counts, and of so many one is near by chance.
+        each = fmean(len(short_passages(one.text)) for one in shown.values())
+        by_chance = math.sqrt(math.log(max(1.0, memories * each)))
         languages = {row: language_of(one.text[:LANGUAGE_CHARACTERS]) for row, one in shown.items()}
         spoken = languages.get(int(known.ids[nearest]), question.language)
         shared = [*languages.values()].count(spoken) / max(1, len(languages))

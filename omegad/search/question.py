@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from omegad.embedding.passages import letters
+from omegad.embedding.passages import SENTENCE_END, letters
 from omegad.index.terms import STOP_WORDS, asked, bare_version, stemmed, stemmed_in, without_line
-from omegad.search.clauses import SENTENCE_END
 from omegad.text.calendars import UNSPACED, in_english, in_month, languages_of
 from omegad.text.languages import ENGLISH, Language, language, language_of
 from omegad.text.periods import Period, period

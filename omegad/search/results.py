@@ -18,7 +18,7 @@ from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 from omegad.text.languages import language_of
 
-PASSAGES_READ = 64  # of a long content, as many as are in what is read of it
+PASSAGES_READ = 120  # of a long content, as many as are in what is read of it
 CONFLICT_CHARACTERS = 160
 """How much is shown of a memory that another one is in conflict with."""
 

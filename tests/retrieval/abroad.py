@@ -1,21 +1,26 @@
-"""Notes in English that are asked in other languages: by themselves, and among sentences of articles in
-several languages and what people say in passing. Half of the questions have no answer.
+"""Texts in English that are asked in other languages: notes by themselves, and among sentences of articles in
+several languages and what people say in passing; and longer ones. Half of the questions have no answer.
 """
 
 import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from tests.retrieval.corpora import Corpus, Memory, Question
 from tests.retrieval.dataset import FOLDER
 
-NOTES, MIXED = "notes", "mixed"
+NOTES, MIXED, LONG = "notes", "mixed", "long"
 SIZES = (8, 14, 20)
 """Of how many notes homes are."""
 BESIDE = (("de", "es", "ru", "tr", "ar", "zh", "hi"), ("de", "zh", "ru", "el", "vi", "th"), ("de",), ("zh",))
 """In which languages there is something beside them."""
 SENTENCES, UNANSWERED = 14, 20
+LONG_SIZES = {1: 40, 3: 12, 8: 5, 20: 2}
+"""Of how many longer texts homes are, and how many there are of each form."""
+FORMS = ("sentence", "paragraph", "three", "among others")
+OTHERS = 6  # sentences of other articles beside the one that answers
 
 
 def notes() -> Iterator[Corpus]:
@@ -70,6 +75,43 @@ def mixed(articles: dict[str, list[list[Any]]], among: Sequence[int]) -> Iterato
                 memories=memories,
                 questions=questions,
             )
+
+
+def long(articles: dict[str, list[list[Any]]], among: Sequence[int], seed: int) -> Iterator[Corpus]:
+    """Yield homes of English texts of one form each: a sentence, a paragraph, three, or a sentence between such
+    of other articles; asked in other languages.
+    """
+    chance = random.Random(seed)  # noqa: S311  a sample, not a secret
+    spoken = [language for language in articles if language != "en"]
+    for form, (size, count) in product(FORMS, LONG_SIZES.items()):
+        for number in range(count):
+            chosen = chance.sample(list(among), min(size, len(among) - 4))
+            left = [one for one in among if one not in chosen]
+            memories, questions = list[Memory](), list[Question]()
+            for article in chosen:
+                part, sentence = 1 if form == "three" else chance.randrange(5), chance.randrange(3)
+                parts, asked_in = articles["en"][article], chance.choice(spoken)
+                text = parts[part].sentence(sentence) if form in FORMS[::3] else parts[part].text
+                if form == "three":
+                    text = "\n\n".join(one.text for one in parts[:3])
+                elif form == "among others":
+                    beside = [
+                        articles["en"][one][chance.randrange(5)].sentence(chance.randrange(3))
+                        for one in chance.sample([one for one in among if one != article], OTHERS)
+                    ]
+                    beside.insert(chance.randrange(OTHERS + 1), text)
+                    text = " ".join(beside)
+                memories.append(Memory(key=str(article), content=text))
+                asked = articles[asked_in][article][part].asked[sentence][0]
+                questions.append(
+                    Question(text=asked, kind=f"{asked_in} other", gold=frozenset([str(article)]))
+                )
+            for _ in range(0 if form == "among others" else min(UNANSWERED, size + 1)):
+                asked_in, article = chance.choice(spoken), chance.choice(left)
+                asked = chance.choice(articles[asked_in][article][chance.randrange(5)].asked)[0]
+                questions.append(Question(text=asked, kind=f"{asked_in} none", gold=frozenset()))
+            name = f"{LONG} {seed} {form} {size} {number}"
+            yield Corpus(domain=f"{LONG} {form} {size}", name=name, memories=memories, questions=questions)
 
 
 def _sets() -> Iterator[Any]:

@@ -4,7 +4,7 @@ in a folder and notes of our own.
 
 Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several,
 are asked in the language of a memory, in others, and what none of them answers; and so are short notes in
-English, by themselves and among such sentences. It is fitted to some of the articles, and printed is how it
+English, by themselves and among such sentences, and English texts of a sentence and more. It is fitted to some of the articles, and printed is how it
 does on the others, by language; `--write` puts the weights in force. `--form` makes from the same articles
 what a question's vector is moved by, which the others are fitted to.
 """
@@ -25,11 +25,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from omegad.embedding.catalogue import E5_SMALL
+from omegad.embedding.passages import SENTENCE_END
 from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import form as forms
 from omegad.search import model as models
-from omegad.search.clauses import SENTENCE_END
 from omegad.search.features import FEATURES
 from omegad.search.form import Form
 from omegad.search.model import Array, Multilingual, Weight, fitted
@@ -370,6 +370,7 @@ def main() -> int:
     left = range(FITTED, len(every["en"]))
     known = [*found(homes(own, range(FITTED), SEED), library)]
     known += found([*abroad.notes(), *abroad.mixed(own, range(FITTED))], library)
+    known += found(abroad.long(own, range(FITTED), SEED), library)
     others = [*found(homes(every, left, ASIDE_SEED), library)]
     save()
     weights, by = logistic(known), ranking([one for one in known if one.texts == ARTICLES])
