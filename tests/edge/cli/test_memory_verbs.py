@@ -136,6 +136,7 @@ def test_a_filter_that_no_memory_passes_is_told_with_what_is_like_it(served: Com
     told = served("query", "lathe", "--project", "workshp", "--tag", "upkeep").stderr
     assert "there is no project 'workshp' here; did you mean 'workshop'?" in told
     assert "tag" not in told
+    assert "there is no project 'workshp' here" in served("report", "--project", "workshp").stderr
     assert "here: there are " in served("list", "--tag", "it''s").stderr
     assert "there is no" not in served("list", "--project", "workshop", "--since", "2999-01-01").stderr
 
