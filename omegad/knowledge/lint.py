@@ -148,7 +148,7 @@ WITH vain AS (
     WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at
       AND (:project IS NULL OR project = :project)
     AND (project IS NULL OR project IN (SELECT project
-      FROM memories)) -- where nothing was ever kept, nothing is missing
+      FROM memories)) AND EXISTS (SELECT 1 FROM memories) -- where nothing was ever kept, nothing is missing
 ), answered AS (
     SELECT asked, max(id) AS latest FROM ({_ASKED} AND abstained = 0)
       WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
@@ -266,7 +266,7 @@ def examine(
                 (asked,),
                 count,
                 f'"{str(asked)[:120]}" was asked {count} times in vain',
-                "omegad store the answer",
+                'omegad store "the answer"',
             )
             for asked, count, _ in vain
         ),

@@ -293,11 +293,17 @@ def encode_error(request_id: Id, error: OmegadError) -> bytes:
 
 
 def encode_request(request_id: int | None, method: str, params: object) -> bytes:
-    """Write a request, or with None for an id a notification."""
+    """Write a request, or with None for an id a notification. Raises `Invalid` for text that is none."""
     message: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": params}
     if request_id is not None:
         message["id"] = request_id
-    return _one_line(_encode(message))
+    try:
+        return _one_line(_encode(message))
+    except UnicodeEncodeError as error:
+        raise Invalid(
+            f"half of a surrogate pair is no text, at character {error.start:,}",
+            hint="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends it",
+        ) from error
 
 
 def _one_line(text: bytes) -> bytes:

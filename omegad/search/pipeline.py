@@ -178,7 +178,7 @@ def answers_of(
     signs = confidence_features(connection, best, seen)
     judged = [one.id for one in best[: confidence.JUDGED]]
     is_of_none = nothing_of is not None and confidence.tells_nothing_of(judged, seen)
-    sure = 0.0 if is_of_none else confidence.confidence(signs, sources.model)
+    sure = 0.0 if is_of_none or seen.question.asks_nothing else confidence.confidence(signs, sources.model)
     floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor

@@ -54,7 +54,8 @@ _ASKING = [
     en happen happens happened happening going went done new news work worked working decide decided decisions
     en make made learn learned learnt fix fixed change changed changes discuss discussed talk talked agree
     en agreed ship shipped write wrote written finish finished complete completed achieve achieved note noted
-    en notes memories progress update updates summary recap anything everything
+    en notes memories progress update updates summary recap anything everything things stuff whats
+    en stored save saved add added remember remembered recorded kept logged captured
     de passiert passierte geschah geschehen los lief gemacht getan neues war woran gearbeitet entschieden
     de beschlossen entscheidungen gelernt geändert erledigt besprochen
     de habe hab hast arbeitete machte entschied lernte
@@ -97,6 +98,39 @@ _ASKING = [
     ko 결정했나요 결정했어 결정했지 결정했습니까 결정됐나요
     ko 내가 제가 나는 저는 뭐 한 일은
     th เกิด ขึ้น ทำ อะไร เรา ใน เดือน
+    de gibt alles gespeichert notiert gemerkt hinzugefügt festgehalten aufgeschrieben vermerkt zeig zeige mir
+    fr tout neuf enregistré enregistrée enregistrés sauvegardé noté notés ajouté ajoutés retenu stocké
+    es guardé guardamos guardó guardado guardaste anoté anotamos anotado apunté apuntamos apuntado añadí
+    es añadimos añadido añadió agregué agregamos agregado registramos registrado muéstrame
+    pt tudo guardei guardamos guardado salvei salvamos anotei anotamos anotado adicionei adicionamos
+    pt adicionado registrei registramos registrado armazenei armazenamos armazenado
+    it tutto salvato salvati memorizzato annotato annotati registrato aggiunto aggiunti segnato mostrami
+    nl alles opgeslagen bewaard genoteerd toegevoegd onthouden opgeschreven
+    sv allt sparade sparat sparats sparades antecknade antecknat noterade noterat lade lagt tillagt
+    da alt gemte gemt noterede noteret tilføjede tilføjet
+    no alt lagret lagra noterte notert
+    fi kaikki tallensin tallensimme tallennettiin tallennettu kirjasin kirjattiin lisäsin lisäsimme lisättiin
+    pl wszystko zapisałem zapisałam zapisaliśmy zapisano zostało zapisane dodałem dodałam dodaliśmy
+    pl dodano zanotowałem zanotowałam zanotowaliśmy zanotowano pokaż
+    cs vše všechno uložil uložila uložili uloženo zapsal zapsala zapsali zapsáno přidal přidala přidali
+    ro totul am ai salvat stocat notat adăugat memorat
+    hu mindent mentettem mentettünk elmentettem elmentettünk feljegyeztem feljegyeztünk hozzáadtam hozzáadtunk
+    tr kaydettim kaydettik kaydettin kaydedildi sakladım sakladık ekledim ekledik eklendi şey şeyi hepsi
+    tr hepsini göster
+    id baru disimpan simpan dicatat catat ditambahkan tambahkan semuanya tampilkan
+    vi lưu ghi nhớ thêm mới
+    ru всё все сохранил сохранила сохранили сохранено записал записала записали записано запомнил запомнила
+    ru запомнили добавил добавила добавили добавлено покажи мне
+    ar حفظت حفظنا حفظته حفظناه سجلت سجلنا أضفت أضفنا خزنت خزنا كل شيء جديد الجديد
+    ur محفوظ شامل سب کچھ نیا
+    hi सहेजा सहेजी नोट जोड़ा याद रखा सब कुछ नया मैंने
+    bn হয়েছে সংরক্ষণ যোগ সব কিছু সবকিছু নতুন আমি
+    el αποθήκευσα αποθηκεύσαμε αποθηκεύτηκε σημείωσα σημειώσαμε πρόσθεσα προσθέσαμε προστέθηκε όλα
+    he שמרתי שמרנו נשמר רשמתי רשמנו הוספתי הוספנו הכל הכול חדש
+    zh 保存 存 记录 记忆 记 添加 所有 全部 一切 新 东西 内容
+    ja 保存 記録 メモ 追加 覚え すべて 全て 全部 もの
+    ko 저장 기록 메모 추가 모두 전부 새로운 된 것
+    th บันทึก เก็บ เพิ่ม ทั้งหมด ใหม่ ไว้ ฉัน
     """.strip().splitlines()  # noqa: RUF001
 ]
 _WHATEVER = {
@@ -104,6 +138,10 @@ _WHATEVER = {
     for code, *_ in _ASKING
 }
 """What asks in a language, with nothing but a time beside, for whatever is of it."""
+_ALSO_NAMES = re.compile(  # what asks there alone: "at the store" is a name
+    r"^\W*(?:please )?(?:show|list|give)\b|(?:(?<=\bi )|(?<=\bwe )|(?<=\byou ))(?:store|record|log)\b",
+    re.IGNORECASE | re.ASCII,
+)
 SHORT = 12  # words, of which a question has no more that asks for whatever is of a time
 NAMING_MAX = 4  # words that name it
 
@@ -117,8 +155,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is how long it is, in letters of an alphabet; `names` its capitalised words, in lower case; `identifiers`
     its file names, paths, versions, codes and compound names, as written, a version without its v; `proper`
     these and, in English, the names beside the first word, in lower case. `is_past` says that it asks how
-    things were, or why they are so; `period` is the time it names, and `asks_whatever` that it asks for
-    nothing but what is of it.
+    things were, or why they are so; `period` is the time it names, `asks_whatever` that it asks for nothing
+    but what is of it, and `asks_nothing` that its words say nothing of what it asks.
     """
 
     language: Language
@@ -131,6 +169,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is_past: bool
     period: Period | None
     asks_whatever: bool
+    asks_nothing: bool
 
     @property
     def plain_names(self) -> frozenset[str]:
@@ -165,6 +204,15 @@ def understood(text: str, now_us: int) -> Question:
         is_past=_PAST.search(text) is not None or (named is not None and named.end_us <= now_us),
         period=named,
         asks_whatever=named is not None and not beside,
+        asks_nothing=named is None and _asks_nothing(text, language),
+    )
+
+
+def _asks_nothing(text: str, said: Language) -> bool:
+    """Say whether a question has words, all of them small; what is in capitals may be a name ("IT")."""
+    words, small = _LETTERS.findall(text), STOP_WORDS if said.is_english else STOP_WORDS | said.small
+    return bool(words) and all(
+        word.lower() in small and (len(word) == 1 or not word.isupper()) for word in words
     )
 
 
@@ -256,6 +304,8 @@ def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set
 def _beside(text: str, named: Period, said: Language) -> set[str]:
     """Return the words of a question, with its time in English, that ask for more than what is of it."""
     small, asks = STOP_WORDS | named.words, _WHATEVER.get(said.code, frozenset())
+    if said.is_english:
+        text = _ALSO_NAMES.sub(" ", text)
     text = _WORD.sub(lambda word: " " if word[0].lower() in small else word[0].lower(), text)
     if said.code in UNSPACED:
         for word in sorted(asks, key=len, reverse=True):

@@ -6,6 +6,7 @@ ends otherwise than there is the same one where its stem is the same.
 """
 
 import re
+from datetime import date
 from functools import cache
 from importlib import resources
 
@@ -17,6 +18,7 @@ ENDING_MAX = 4  # letters of a word, in which it may differ
 INFLECTED_MIN = 3
 LONG = 5  # letters of a month's name that is hardly another word as well
 BESIDE = 12  # characters
+YEAR_DIGITS = 4
 UNSPACED = ("zh", "ja", "ko", "th")
 CAPITALS = ("en", "de", "id")  # languages that write months with a capital; in others that is another name
 _LETTER = r"[\w\u0900-\u0963\u0966-\u0dff]"
@@ -32,6 +34,14 @@ _ENGLISH_MONTHS = frozenset(
     ["january", "february", "march", "july", "september", "october", "november", "december"]
 )
 """Those that are no people's names."""
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "民国": 1911, "民國": 1911}
+"""The year before the first of each."""
+_EAST_ASIAN = re.compile(
+    rf"(?:(?P<era>{'|'.join(_ERAS)})\s*)?(?<!\d)(?P<year>\d{{1,4}}|元)\s*[年년](?:\s*(?P<month>\d{{1,3}})\s*[月월]"
+    r"(?:\s*(?P<day>\d{1,3})\s*[日號号일])?)?"
+    r"|(?<!\d)(?P<month_alone>\d{1,3})\s*[月월]\s*(?P<day_alone>\d{1,3})\s*[日號号일]"
+)
+_LEAP_YEAR = 2024  # that has every day that any year has
 _IN_YEAR = re.compile(rf"(?<!\S)(?:im|en|em|в|w|v|i)\s+{_YEAR}(?![\w-]|[.:/,]\d)", re.IGNORECASE)
 _IN = re.compile(r"(?<!\S)(?:im|in|en|em|el|в|w|v|i)\s+$", re.IGNORECASE)
 _IN_TURKISH = re.compile(r"(?<=[dt][ae])|['\u2019][dt][ae]\b|\s+ay(?:\u0131|da|\u0131nda)\b", re.IGNORECASE)
@@ -97,7 +107,8 @@ def in_english(question: str, code: str) -> Told | None:
         words.add(match.group().lower())
         return english
 
-    question = " ".join(question.split())  # what is looked for around a name takes its time over long gaps
+    # What is looked for around a name takes its time over long gaps.
+    question = _with_possible_dates(" ".join(question.split()), code)
     text = names.pattern.sub(told, question)
     if text == question:  # languages in one script are easily taken for each other
         text = _LETTERS.sub(month, _any_phrase().sub(phrase, question))
@@ -108,6 +119,27 @@ def in_english(question: str, code: str) -> Told | None:
     text = _WITH_YEAR.sub(r"\1 \2", _DAY_FIRST.sub(r"\1 ", text))
     text = _ALONE.sub(r"in \1", " ".join(text.split()))
     return Told(text, frozenset(words | undated), frozenset(undated), tuple(undated_names))
+
+
+def _with_possible_dates(question: str, code: str) -> str:
+    return _EAST_ASIAN.sub(_possible, question) if code in UNSPACED else question
+
+
+def _possible(match: re.Match[str]) -> str:
+    """Return a date of East Asia with its year counted as elsewhere; nothing for one that no calendar has, or
+    whose year is not told, of which a part would be another time.
+    """
+    era, year, *_ = match.groups()
+    month, day = (match[name] or match[f"{name}_alone"] for name in ("month", "day"))
+    first = 1 if year == "元" else int(year or _LEAP_YEAR)
+    counted = first + _ERAS.get(era, 0)
+    try:
+        date(counted, int(month or 1), int(day or 1))
+    except ValueError:
+        return " "
+    if year and month and len(str(counted)) != YEAR_DIGITS:
+        return " "
+    return match.group().replace(era, "", 1).replace(year, str(counted), 1) if era else match.group()
 
 
 def in_month(question: str, code: str) -> str | None:

@@ -85,7 +85,10 @@ _WHICH = rf"\b(?:(?P<which>{'|'.join(_SHIFTS)}) )?"
 _COUNT, _UNIT = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})", rf"(?P<unit>{'|'.join(_LENGTHS)})"
 _PART = r"(?:\b(?:early|late|mid|(?:start|end|beginning|middle|half|rest|course) of)[ -])"
 _ALONE = r"(?<![\w.:/=#$-])"  # no part of a version, a path, a ratio or a file's name
-_NO_CODE = r"(?-i:(?<!\b(?!may)[a-z]{3})(?<!\b[A-Z]{3}))(?![\w-]|\.\w)"  # as dec, OCT and march.py are
+_NO_OTHER_YEAR = r"(?!\.?,?[ -]\d{4}\b)"  # that is not read: the time is of another year than the latest
+_NO_CODE = (
+    _NO_OTHER_YEAR + r"(?-i:(?<!\b(?!may)[a-z]{3})(?<!\b[A-Z]{3}))(?![\w-]|\.\w)"
+)  # as dec, OCT and march.py are
 
 
 def _matching(pattern: str) -> re.Pattern[str]:
@@ -157,11 +160,20 @@ def period(text: str, now_us: int) -> Period | None:
             start = _at(text, begun.end(), today, last[0][0]) if last else None
             if start and last and start[0][0] < last[0][1]:
                 return _period((start[0][0], last[0][1]), text[begun.start() : last[1]])
+    unread = list[re.Match[str]]()
     for pattern, read, leads in _READERS:
         for match in islice(pattern.finditer(text), _TRIED_MAX):
-            with impossible:
+            if any(match.start() < one.end() and one.start() < match.end() for one in unread):
+                continue
+            try:
                 if found := _meant(match, read, leads, today):
                     return found
+            except (
+                ValueError,
+                OverflowError,
+            ):  # a day that no calendar has, of which the month is none either
+                if match.groupdict().get("year") or match.group()[0].isdigit():
+                    unread.append(match)
     return None
 
 
@@ -283,11 +295,17 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
         None,
     ),
     (
-        _matching(rf"{_ALONE}{_SINCE_DAY}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"),
+        _matching(
+            rf"{_ALONE}{_SINCE_DAY}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR}|{_NO_OTHER_YEAR})"
+        ),
         _of_year,
         None,
     ),
-    (_matching(rf"\b{_MONTH}\.? (?:the )?{_DAY_NUMBER}(?![.:/-]\d|%)(?:,? ?{_YEAR})?"), _of_year, None),
+    (
+        _matching(rf"\b{_MONTH}\.? (?:the )?{_DAY_NUMBER}(?![.:/-]\d|%)(?:,? ?{_YEAR}|{_NO_OTHER_YEAR})"),
+        _of_year,
+        None,
+    ),
     (_matching(rf"{_WHICH}{_MONTH}(?:\.?,? {_YEAR}|{_NO_CODE})"), _of_year, _MONTH_LEADS),
     (_matching(rf"{_WHICH}(?P<name>(?-i:Q)[1-4])\b(?:[ /-]{_YEAR})?"), _of_year, _MONTH_LEADS),
     (_matching(r"\b(?P<year>(?:19|20)\d\d)[ /-]?(?P<name>Q[1-4])\b"), _of_year, None),

@@ -136,7 +136,14 @@ def test_what_was_answered_since_was_not_asked_in_vain() -> None:
 
 def test_where_nothing_was_ever_kept_nothing_is_asked_in_vain() -> None:
     connection = shown(*HEALTHY, vain(1), vain(2))
+    assert [one.settle for one in examine(connection, LATE_US, TYPES).findings] == [
+        'omegad store "the answer"'
+    ]
     connection.execute("UPDATE retrieval_queries SET project = 'nowhere'")
+    assert examine(connection, LATE_US, TYPES).findings == []
+    connection.close()
+    connection = shown(vain(1), vain(2))
+    connection.execute("UPDATE retrieval_queries SET project = NULL")
     assert examine(connection, LATE_US, TYPES).findings == []
     connection.close()
 

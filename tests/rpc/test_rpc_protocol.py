@@ -352,6 +352,11 @@ def test_an_empty_raw_result_is_null() -> None:
     assert encode_result(1, Raw(b"")) == b'{"jsonrpc":"2.0","id":1,"result":null}'
 
 
+def test_a_request_with_half_a_surrogate_pair_is_invalid() -> None:
+    with pytest.raises(Invalid, match="half of a surrogate pair is no text"):
+        encode_request(1, "memory.store", {"content": "a \ud800"})
+
+
 @pytest.mark.parametrize("result", [object(), "\ud800", {(1, 2): 3}])
 def test_a_result_that_is_not_json_is_not_half_written(result: object) -> None:
     with pytest.raises((TypeError, ValueError)):

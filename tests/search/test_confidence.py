@@ -181,6 +181,15 @@ def test_whoever_asks_for_whatever_is_of_a_time_is_told_nothing_where_nothing_is
             assert (found.results, found.confidence, found.nothing_of) == ([], 0.0, days), text
 
 
+def test_a_question_of_small_words_alone_is_answered_with_nothing(views: Searched) -> None:
+    views.model = fitted()
+    views.put("only", "the deploy of billing")
+    assert views.matches("the deploy", day(1)).results
+    found = views.matches("the", day(1))
+    assert (found.results, found.confidence) == ([], 0.0)
+    assert views.matches("the", day(1), mode="keyword").results
+
+
 @pytest.mark.parametrize(
     "telling", ["What happened in February was an outage", "Outage on 2026-02-12: what happened"]
 )

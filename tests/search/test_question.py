@@ -45,6 +45,9 @@ TIMES = """
 2019-01-01 2019-12-31: Was geschah im Jahr 2019?; Что случилось в 2019 году?; ¿Qué pasó en 2019?
 2025-10-01 2025-10-31: Ekim ayında ne oldu?; Ekimde ne yaptık?; 十月发生了什么？; 十月份我们做了什么; 十月に何をしましたか
 2026-04-01 2026-04-30: पिछले महीने क्या हुआ?; 上月做了什么？; پچھلے مہینے ہم نے کیا کیا؟; গত মাসে কী হয়েছিল?
+2024-03-01 2024-03-31: 令和6年3月に何をしましたか; 民國113年3月發生了什麼; 2024년 3월에 무엇을 했나요?
+2019-05-01 2019-05-01: 令和元年5月1日に何がありましたか
+2024-01-01 2024-12-31: 令和6年に何をしましたか
 2026-05-01 2026-05-31: Was war im Mai geplant?; ¿Qué planeamos en mayo?; Что мы решили в мае?
 """  # noqa: RUF001
 WHATEVER = """
@@ -70,6 +73,15 @@ Hvad lavede jeg i går?; Hvad skete der i går?; Hvad besluttede vi i sidste må
 Hva gjorde jeg i går?; Hva bestemte vi forrige uke?; 어제 내가 뭐 했지?; 지난 주에 한 일은?; Dün ne yaptım?
 Co jsem dělal včera?; Co jsme udělali minulý měsíc?; Na čem jsem pracoval včera?; Co se včera rozhodlo?
 Что я делал вчера?; Над чем я работала вчера?; 昨日私は何をしましたか？; Co robiłem wczoraj?; Nad czym pracowałem wczoraj?
+what did I store today?; what was stored today?; show me everything from today; what's new today?; whats new today
+what did I save yesterday?; list everything of last week; what was added today?; what do you remember from today?
+Was habe ich heute gespeichert?; Zeig mir alles von heute; Was gibt es heute Neues?; Qu'ai-je enregistré hier ?
+Qu'avons-nous noté hier ?; ¿Qué guardé hoy?; ¿Qué guardamos ayer?; O que foi guardado ontem?; Cosa ho salvato oggi?
+Wat heb ik vandaag opgeslagen?; Vad sparade jag idag?; Hvad gemte jeg i dag?; Hva lagret jeg i går?
+Mitä tallensin tänään?; Co zapisałem dzisiaj?; Co jsem dnes uložil?; Ce am salvat azi?; Bugün ne kaydettim?
+Apa yang saya simpan hari ini?; Tôi đã lưu gì hôm nay?; Что я сохранил сегодня?; Что было записано вчера?
+ماذا حفظت اليوم؟; آج کیا محفوظ کیا گیا؟; मैंने आज क्या सहेजा?; Τι αποθήκευσα σήμερα; מה שמרתי היום?
+今天我保存了什么？; 今天记录了什么?; 今日何を保存しましたか？; 오늘 무엇을 저장했나요?; วันนี้ฉันบันทึกอะไรไว้
 """  # noqa: RUF001
 MORE = """
 what happened in the war last week?; Was ist hier passiert?; what AI news is there this week?; Mart ekimde
@@ -77,11 +89,18 @@ what happened in March 2021 with the router?; what did April do; c'est quoi Mars
 was war März mit Ivo; what did Anna decide yesterday?
 what did we decide last week about the router?; which bugs did we fix last week?; 上周我们对路由器决定了什么?
 Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
-"""
+what happened at the store yesterday?; what was in the log yesterday?; what was on the list yesterday?
+did the records change yesterday?; what about the visa last week?; 今天存储怎么了?; 昨日の会議のメモは？
+"""  # noqa: RUF001
 NO_TIMES = """
 Was war gestört im Export?; Man kann das mal machen, oder?; Care este cea mai mare problemă?
 mars; mars planet?; Mars ?; أي يوم هو اليوم الذي ننشر فيه؟; Was benutzen wir heute für Builds?; ¿Qué usamos hoy para los builds?; 今天路由器怎么了?
 Wer war Martin Luther?; Worauf laufen die 2000 Rechner im Netz?; كم كان عمر جون؟; 第3版はどこですか
+2024年13月45日发生了什么; 2024年13月45日に何がありましたか; 2024년 13월 45일에 무슨 일이 있었나요?
+2024年2月31日に何がありましたか; 3月45日发生了什么; 明治30年3月に何をしましたか; 24年3月做了什么
+what happened before 1 January 0001?; what happened on January 1, 0001?; Was geschah am 14. Juli 1789?
+what happened in January 1066?; what happened on 31 February 2024?; what happened on March 45, 2024?
+was war am 45. März 2024?; what happened on the 31st of February?
 """
 NAMES = r"""
 exporter.py src/jobs/exporter.py .env .gitignore /etc/hosts C:\temp\log.txt ~/.bashrc 3.12 1.5.20
@@ -198,6 +217,20 @@ def test_the_words_of_a_time_are_those_of_the_question() -> None:
 )
 def test_who_asks_for_a_time_alone_is_told_from_who_asks_for_more(text: str, *, is_alone: bool) -> None:
     assert asked(text).asks_whatever is is_alone
+
+
+@pytest.mark.parametrize(
+    ("text", "is_nothing"),
+    [
+        *((text, True) for text in ("the", "What is it?", "und was ist das?", "what do we do now", "什么")),
+        *(
+            (text, False)
+            for text in ("what does IT do", "what did we do yesterday?", "the db", "c", "", "???")
+        ),
+    ],
+)
+def test_a_question_of_small_words_alone_asks_nothing(text: str, *, is_nothing: bool) -> None:
+    assert asked(text).asks_nothing is is_nothing
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def bullets(briefs: Iterable[Fields]) -> str:
     """Write briefs as a list, one line each, and one more where another memory is in conflict with it."""
     lines = list[str]()
     for one in briefs:
-        besides = {"id", "text", "doubted_by", "conflict", "by"}
+        besides = {"id", "text", "doubted_by", "conflict", "contradicted_by", "by"}
         marks = (shown(value) for key, value in one.items() if key not in besides)
         by = f" {in_parentheses(one['by'], BY_CHARACTERS)}" if "by" in one else ""
         lines.append(f"- {one['id']} [{', '.join(marks)}] {one['text']}{by}")
@@ -165,6 +165,8 @@ def bullets(briefs: Iterable[Fields]) -> str:
             lines.append(f"  {one['doubted_by']}, later, may deny it{begins}")
         elif "conflict" in one:
             lines.append(f"  in conflict with {one['contradicted_by']}, {one['conflict']}")
+        elif "contradicted_by" in one:
+            lines.append(f"  in conflict with {one['contradicted_by']}")
     return "\n".join(lines)
 
 

@@ -64,6 +64,10 @@ NAMES = {
     "session_id": "SELECT session_id AS name FROM memories",
 }
 """Where the names are that filters ask for."""
+OF_MEMORIES = frozenset(
+    {"session.report", "lint.report", "upkeep.today", "memory.lessons", "memory.timeline"}
+)
+"""Beside those that filter by tags: whose projects are those of memories."""
 NAMES_SQL = "SELECT DISTINCT name FROM ({}) WHERE name IS NOT NULL ORDER BY name = {} DESC, name"
 NAMES_SHOWN = 8
 SAID = {"tags": "tag", "entity_id": "entity", "session_id": "session"}
@@ -241,7 +245,8 @@ def asked(arguments: Namespace, instance: Instance) -> Answer:
 def _warn_of_unknown(arguments: Namespace, instance: Instance) -> None:
     """Warn of filters that no memory passes, whatever else is asked, and say which names are like theirs."""
     filtered = {parameter["name"] for parameter in methods()[arguments.method].get("parameters", ())}
-    if "tags" not in filtered or methods()[arguments.method].get("writes"):
+    is_of_memories = "tags" in filtered or arguments.method in OF_MEMORIES
+    if not is_of_memories or methods()[arguments.method].get("writes"):
         return
     for name, table in NAMES.items():
         names = getattr(arguments, name, None) or ()

@@ -34,6 +34,7 @@ SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
 SPAN_S_MAX = 3_660 * 86_400
 PART_SHOWN_BYTES = 64 * 1024
 MORE_THAN_ONE = 1.5  # what is rounded to two
+IN_STEP = "all views are in step with the log"
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 INSTALLING = "  omegad model install        search by meaning too, not by words alone\n"
 BEGINNING = """
@@ -111,7 +112,7 @@ def status(arguments: Namespace, instance: Instance) -> None:
             lambda answer: Group(
                 table((), _fields(answer)),
                 Text(),
-                table(VIEW_HEADER, _views(answer)),
+                table(VIEW_HEADER, behind) if (behind := _views(answer)) else Text(IN_STEP),
                 *(Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]),
             ),
         )
@@ -120,7 +121,7 @@ def status(arguments: Namespace, instance: Instance) -> None:
     else:
         write_fields(_fields(answer))
         print()
-        write_table(VIEW_HEADER, _views(answer))
+        write_table(VIEW_HEADER, _views(answer), none=IN_STEP)
         for trouble in answer["degraded"]:
             warn(trouble)
 
@@ -243,9 +244,11 @@ def _retention(kept: Answer | None) -> str:
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:
+    """Return the views that lag, or are not live."""
     return [
         (name, view["state"], f"{view['position']:,}", f"{view['lag']:,}")
         for name, view in answer["views"].items()
+        if view["lag"] or view["state"] != "live"
     ]
 
 

@@ -3,6 +3,7 @@ and what happened to them.
 """
 
 from argparse import Namespace
+from collections.abc import Iterator
 
 import msgspec
 
@@ -36,31 +37,7 @@ def store(arguments: Namespace, instance: Instance) -> None:
     if arguments.json:
         write_json(answer)
     else:
-        told = [other["memory_id"] for other in answer["may_contradict"]]
-        lines = (
-            f"{painted(answer['outcome'], 'green')} {answer['memory_id']}",
-            *(
-                f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})"
-                for related in answer["related"]
-            ),
-            *(f"  contradicts {other}" for other in answer["contradicts"]),
-            *(f"  supersedes {other}" for other in answer["superseded"]),
-            *(
-                f"  may contradict {other['memory_id']} ({other['cosine']:.2f}):"
-                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
-                f"    say so: omegad memory settle {answer['memory_id']} {other['memory_id']} contradicts"
-                " (or supersedes, or compatible)"
-                for other in answer["may_contradict"]
-            ),
-            *(
-                f"  may replace {other['memory_id']} ({other['cosine']:.2f}):"
-                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}\n"
-                f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}"
-                for other in answer["may_replace"]
-                if other["memory_id"] not in told
-            ),
-        )
-        print("\n".join(lines))
+        print("\n".join([f"{painted(answer['outcome'], 'green')} {answer['memory_id']}", *_beside(answer)]))
         if arguments.project and answer["outcome"] == "stored":
             warn_of_new_project(instance, arguments.project, answer["memory_id"])
     for what, key in (
@@ -74,6 +51,34 @@ def store(arguments: Namespace, instance: Instance) -> None:
         warn(f"KNOWN ALREADY: {answer['note']}")
     if answer["degraded"] and _wants_model(instance):
         warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
+
+
+def _beside(stored: Answer) -> Iterator[str]:
+    """Yield what a memory is to others, of each the strongest alone."""
+    own, told = stored["memory_id"], set[str]()
+    for word in ("supersedes", "contradicts"):
+        for other in stored["superseded" if word == "supersedes" else word]:
+            if other not in told:
+                yield f"  {word} {other}"
+            told.add(other)
+    for key, word in (("may_contradict", "may contradict"), ("may_replace", "may replace")):
+        for one in stored[key]:
+            other = one["memory_id"]
+            if other in told:
+                continue
+            told.add(other)
+            yield (
+                f"  {word} {other} ({one['cosine']:.2f}): {cut(one_line(one['content']), PREVIEW_COLUMNS)}\n"
+                + (
+                    f"    if so: omegad memory supersede {other} {own}"
+                    if key == "may_replace"
+                    else f"    say so: omegad memory settle {own} {other} contradicts"
+                    " (or supersedes, or compatible)"
+                )
+            )
+    for one in stored["related"]:
+        if one["memory_id"] not in told:
+            yield f"  {one['edge_type']} {one['memory_id']} ({one['similarity']:.2f})"
 
 
 def _wants_model(instance: Instance) -> bool:
@@ -168,7 +173,7 @@ def _explained(result: Answer) -> tuple[object, ...]:
     return (
         f"{result['score']:.3f}",
         f"{why['cosine']:.3f}",
-        f"{why['bm25']:.3g}",
+        f"{why['bm25']:.3f}",
         result["memory_id"],
         cut(one_line(excerpt(result["content"], result.get("passage"))), PREVIEW_COLUMNS),
         told,

@@ -1,6 +1,5 @@
 """BEAM: long chats with an assistant, of 100,000 tokens each in the part that is asked here."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import recall, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_texts
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, held, of_texts
 
 DEV = range(9, 17)
 _PLACE = re.compile(r"\s*->->.*$", re.DOTALL)  # where a message stood in the plan it was written from
@@ -20,11 +19,11 @@ def load(folder: Path) -> Iterator[Store]:
     chats = {int(path.parents[1].name): path for path in asked}
     for number, path in sorted(chats.items()):
         chat = files(path.parents[1], "chat_trunecated.json", "chat.json")[0]
-        texts = list(_texts(json.loads(chat.read_text(encoding="utf-8"))))
+        texts = list(_texts(held(chat)))
         known = {text.key for text in texts}
         questions = [
             Question(text=one["question"], kind=kind, gold=gold)
-            for kind, those in json.loads(path.read_text(encoding="utf-8")).items()
+            for kind, those in held(path).items()
             for one in those
             if (gold := frozenset(map(str, _numbers(one.get("source_chat_ids")))) & known)
         ]

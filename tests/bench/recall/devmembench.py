@@ -1,19 +1,17 @@
 """DevMemBench: 25 sessions of a coding assistant about two projects, and 200 questions."""
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from tests.bench.recall.scores import recall, recall_all, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_sessions
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, held, of_sessions
 
 
 def load(folder: Path) -> Iterator[Store]:
     """Yield the one store."""
     sessions, asked = (
-        json.loads(files(folder, f"benchmark/src/dataset/{name}.json")[0].read_text(encoding="utf-8"))
-        for name in ("sessions", "questions")
+        held(files(folder, f"benchmark/src/dataset/{name}.json")[0]) for name in ("sessions", "questions")
     )
     texts = [
         Text(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import recall, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Store, files, of_corpus, of_texts
+from tests.bench.recall.sets import Benchmark, Store, files, held, of_corpus, of_texts
 from tests.retrieval import corpora
 
 DEV = 5  # conversations, the first
@@ -17,7 +17,7 @@ DEV = 5  # conversations, the first
 def load(folder: Path) -> Iterator[Store]:
     """Yield the conversations of `locomo10.json`, or of the archive that older checkouts have."""
     path = files(folder, "locomo10.json", "locomo10.zip")[0]
-    samples = _unpacked(path) if path.suffix == ".zip" else json.loads(path.read_text(encoding="utf-8"))
+    samples = _unpacked(path) if path.suffix == ".zip" else held(path)
     for number, corpus in enumerate(corpora.talks(samples, "LoCoMo")):
         yield of_corpus(corpus, is_dev=number < DEV)
 

@@ -1,13 +1,12 @@
 """LongMemEval: 500 questions, each with a history of chats with an assistant of its own."""
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import ndcg, recall_all, recall_any
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_sessions, of_texts
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, held, of_sessions, of_texts
 
 SAID = "%Y/%m/%d (%a) %H:%M"
 
@@ -17,7 +16,7 @@ def load(folder: Path) -> Iterator[Store]:
     out, as the published script does.
     """
     path = files(folder, "longmemeval_s_cleaned.json", "longmemeval_s.json")[0]
-    for entry in json.loads(path.read_text(encoding="utf-8")):
+    for entry in held(path):
         texts = list(_texts(entry))
         gold = [text for text in texts if text.session.startswith("answer")]
         if "_abs" not in entry["question_id"] and gold:

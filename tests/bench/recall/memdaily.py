@@ -1,6 +1,5 @@
 """MemDaily: 2,954 short trajectories of Chinese messages, each with one question."""
 
-import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import recall, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_texts
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, held, of_texts
 
 KINDS = {
     "01": "simple",
@@ -29,7 +28,7 @@ def load(folder: Path) -> Iterator[Store]:
     """
     for path in files(folder, "messages_and_QAs/0*.json"):
         numbers = count()
-        for one in json.loads(path.read_text(encoding="utf-8")):
+        for one in held(path):
             asked = one["question_list"][0]
             if asked["question"] != "[ERRORQ]" and asked["answer"] != "[ERRORA]":
                 yield _store(path.stem, next(numbers), one["message_list"], asked)

@@ -2,13 +2,12 @@
 may be.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import Found
-from tests.bench.recall.sets import Benchmark, Measure, Question, Store, Text, files
+from tests.bench.recall.sets import Benchmark, Measure, Question, Store, Text, files, held
 
 OWNER = "test-user"
 BELIEFS_MAX = 20
@@ -94,8 +93,7 @@ class Case(Question, frozen=True, kw_only=True):
 def load(folder: Path) -> Iterator[Store]:
     """Yield a store for each user who is asked about."""
     beliefs, cases = (
-        json.loads(files(folder, f"fixtures/{name}.json")[0].read_text(encoding="utf-8"))
-        for name in ("beliefs.seed", "retrieval.cases")
+        held(files(folder, f"fixtures/{name}.json")[0]) for name in ("beliefs.seed", "retrieval.cases")
     )
     for user in dict.fromkeys(case.get("userId", OWNER) for case in cases):
         known = {one["_id"]: one for one in beliefs if one["user_id"] == user}

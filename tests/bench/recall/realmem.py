@@ -1,6 +1,5 @@
 """RealMem: ten people and the projects they work on with an assistant, over some 200 sessions each."""
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -8,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.recall.scores import ndcg, recall_all, recall_any
-from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, of_sessions
+from tests.bench.recall.sets import Benchmark, Question, Store, Text, day, files, held, of_sessions, reading
 
 
 def load(folder: Path) -> Iterator[Store]:
     """Yield a store a person."""
     for path in files(folder, "dataset/*_dialogues_256k.json"):
-        sessions = json.loads(path.read_text(encoding="utf-8"))["dialogues"]
+        with reading(path):
+            sessions = held(path)["dialogues"]
         names = {one["session_uuid"]: one["session_identifier"] for one in sessions}
         texts, questions = list[Text](), list[Question]()
         for session in sessions:

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.bench.recall.scores import recall, reciprocal_rank
-from tests.bench.recall.sets import Benchmark, Store, files, of_corpus, of_sessions, of_texts
+from tests.bench.recall.sets import Benchmark, Store, files, of_corpus, of_sessions, of_texts, reading
 from tests.retrieval import corpora
 
 DEV = 5  # chats, the first
@@ -15,7 +15,9 @@ def load(folder: Path) -> Iterator[Store]:
     """Yield the chats, by their number."""
     chats = {int(path.stem.split("_")[1]): path for path in files(folder, "data/Chat_*.json")}
     for number, path in sorted(chats.items()):
-        for corpus in corpora.realtalk(path, "REALTALK"):
+        with reading(path):
+            found = [*corpora.realtalk(path, "REALTALK")]
+        for corpus in found:
             yield of_corpus(corpus, is_dev=number <= DEV)
 
 

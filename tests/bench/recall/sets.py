@@ -2,9 +2,12 @@
 measured.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -149,6 +152,23 @@ def files(folder: Path, *patterns: str) -> list[Path]:
         if found := sorted(folder.rglob(pattern), key=lambda path: (len(path.name), path.name)):
             return found
     raise Missing(f"no {' or '.join(patterns)} under {folder}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Path]:
+    """Raise `Missing` with the file's name where something goes wrong with what is in it."""
+    try:
+        yield path
+    except Missing:
+        raise
+    except Exception as error:  # a file may hold anything, as what Git LFS has in its place
+        raise Missing(f"{path} is not what it was published as ({error!r})") from error
+
+
+def held(path: Path) -> Any:
+    """Return what is in a file of JSON. Raises `Missing` as `reading`."""
+    with reading(path):
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def day(text: str | None, form: str) -> datetime | None:

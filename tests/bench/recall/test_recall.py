@@ -442,6 +442,6 @@ def test_the_command_asks_a_daemon_and_says_what_is_missing(
     assert "| LongMemEval-S | session recall_any@5 | **100.0** |" in printed.out
     assert "BEAM 100K is left out: no chats/100K/" in printed.err
     assert "its data: github.com/mohammadtavakoli78/BEAM" in printed.err
-    assert "RealMem is left out: the data is not what it was published as" in printed.err
+    assert "_dialogues_256k.json is not what it was published as" in printed.err
     report = json.loads(found.read_text())
     assert report["results"][0]["rows"][0]["values"]["omegad"] == 100

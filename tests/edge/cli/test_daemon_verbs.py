@@ -32,7 +32,10 @@ def test_a_daemon_is_started_shown_and_stopped(omegad: Command) -> None:
     assert started["started"]
     status = omegad.json("status")
     assert (status["pid"], status["home"]) == (started["pid"], str(omegad.home))
-    assert f"process {started['pid']}" in omegad("status").stdout
+    shown = omegad("status").stdout
+    assert f"process {started['pid']}" in shown
+    assert "all views are in step with the log" in shown
+    assert "LAG" not in shown
     assert omegad.json("start") == {
         "pid": started["pid"],
         "started": False,

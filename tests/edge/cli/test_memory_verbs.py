@@ -70,18 +70,21 @@ def test_a_store_takes_the_places_that_it_is_told_to(served: Command) -> None:
     assert served.json("get", ids[0])["superseded_by"] == told[0].split()[1]
 
 
-def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(
+def test_what_a_store_may_replace_is_shown_with_the_command_that_does_it_and_each_other_memory_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offered = {"memory_id": "mem-old", "content": "Billing runs on\nPostgreSQL", "cosine": 0.8125}
-    asked = offered | {"memory_id": "mem-other"}
+    asked, denied = offered | {"memory_id": "mem-other"}, offered | {"memory_id": "mem-denied"}
     answer = {
         "outcome": "stored",
         "memory_id": "mem-new",
-        "related": [],
-        "contradicts": ["mem-old"],
+        "related": [
+            {"edge_type": "related", "memory_id": name, "similarity": 0.75}
+            for name in ("mem-denied", "mem-old", "mem-near")
+        ],
+        "contradicts": ["mem-denied"],
         "superseded": [],
-        "may_replace": [offered, asked],
+        "may_replace": [offered, asked, denied],
         "may_contradict": [asked],
     }
     monkeypatch.setattr(
@@ -94,11 +97,12 @@ def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(
     assert main(["store", "Billing runs on CockroachDB"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "stored mem-new",
-        "  contradicts mem-old",
+        "  contradicts mem-denied",
         "  may contradict mem-other (0.81): Billing runs on PostgreSQL",
         "    say so: omegad memory settle mem-new mem-other contradicts (or supersedes, or compatible)",
         "  may replace mem-old (0.81): Billing runs on PostgreSQL",
         "    if so: omegad memory supersede mem-old mem-new",
+        "  related mem-near (0.75)",
     ]
 
 
@@ -132,6 +136,7 @@ def test_a_filter_that_no_memory_passes_is_told_with_what_is_like_it(served: Com
     told = served("query", "lathe", "--project", "workshp", "--tag", "upkeep").stderr
     assert "there is no project 'workshp' here; did you mean 'workshop'?" in told
     assert "tag" not in told
+    assert "there is no project 'workshp' here" in served("report", "--project", "workshp").stderr
     assert "here: there are " in served("list", "--tag", "it''s").stderr
     assert "there is no" not in served("list", "--project", "workshop", "--since", "2999-01-01").stderr
 
