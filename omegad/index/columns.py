@@ -53,6 +53,8 @@ def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Se
     for name in ("project", "entity_id", "session_id"):
         if (value := getattr(filters, name)) is not None:
             named[name] = frozenset([value])
+    if filters.project is not None and filters.or_none:
+        named["project"] = frozenset([filters.project, None])
     if filters.event_types:
         named["event_type"] = frozenset(filters.event_types)
     since_us = None if filters.since is None else parse_time(filters.since, "since")
