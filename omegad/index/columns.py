@@ -273,7 +273,7 @@ class Columns:
         for name, values in wanted.named.items():
             codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
             array = self._named[name][part]
-            mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
+            mask &= np.logical_or.reduce([array == code for code in codes]) if codes else False
         if wanted.since_us is not None:
             mask &= self._created[part] >= wanted.since_us
         if wanted.until_us is not None:
