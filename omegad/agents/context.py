@@ -237,7 +237,7 @@ def read(connection: Connection, query: AssembleContext, asked: PreparedContext,
     """Assemble one moment of the views."""
     found = list[Line]()
     if query.query:
-        sought = QueryMemory(text=query.query, project=query.project, limit=FOUND_MAX)
+        sought = QueryMemory(text=query.query, project=query.project, or_none=True, limit=FOUND_MAX)
         matches = search(
             connection,
             sought,

@@ -53,6 +53,8 @@ def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Se
     for name in ("project", "entity_id", "session_id"):
         if (value := getattr(filters, name)) is not None:
             named[name] = frozenset([value])
+    if filters.project is not None and filters.or_none:
+        named["project"] = frozenset([filters.project, None])
     if filters.event_types:
         named["event_type"] = frozenset(filters.event_types)
     since_us = None if filters.since is None else parse_time(filters.since, "since")
@@ -271,7 +273,7 @@ class Columns:
         for name, values in wanted.named.items():
             codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
             array = self._named[name][part]
-            mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
+            mask &= np.logical_or.reduce([array == code for code in codes]) if codes else False
         if wanted.since_us is not None:
             mask &= self._created[part] >= wanted.since_us
         if wanted.until_us is not None:

@@ -31,6 +31,7 @@ class Filters(Query, frozen=True, kw_only=True):
 
     event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = ()
     project: Annotated[One | None, Meta(description="of this project")] = None
+    or_none: Annotated[bool, Meta(description="where a project is named, also what is of none")] = False
     entity_id: Annotated[One | None, Meta(description="about this person or thing")] = None
     session_id: Annotated[One | None, Meta(description="from this session")] = None
     tags: Annotated[Some, Meta(description="with this tag; with one of them when repeated")] = ()
@@ -55,7 +56,7 @@ class Filters(Query, frozen=True, kw_only=True):
             for name in Filters.__struct_fields__
             if name not in Query.__struct_fields__
         }
-        return {name: value for name, value in found.items() if value is not None and value != ()}
+        return {name: value for name, value in found.items() if value not in (None, (), False)}
 
     def before(self, cursor: str | None) -> int:
         """Return the row that a page begins before; raises `Invalid` for a cursor that no page gave."""
@@ -91,11 +92,13 @@ def where_ever(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
 
 
 def _where(filters: Filters, standing: str, now_us: int) -> tuple[str, tuple[object, ...]]:
-    named = {column: getattr(filters, column) for column in ("project", "entity_id", "session_id")}
+    named = {column: getattr(filters, column) for column in ("entity_id", "session_id")}
     parts: list[tuple[str, tuple[object, ...]]] = [
         (standing, (now_us,)),
         *((f"m.{column} = ?", (value,)) for column, value in named.items() if value is not None),
     ]
+    if filters.project is not None:
+        parts.append((f"(m.project = ?{' OR m.project IS NULL' * filters.or_none})", (filters.project,)))
     if filters.event_types:
         parts.append((f"m.event_type IN ({_marks(filters.event_types)})", filters.event_types))
     if filters.tags:

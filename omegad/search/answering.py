@@ -127,7 +127,8 @@ async def finish(
         text=query.text,
         mode=query.mode,
         limit=query.limit,
-        filters=query.named() | {name: True for name in ("widen", "all") if getattr(query, name)},
+        filters=query.named()
+        | {name: True for name in ("or_others", "widen", "all") if getattr(query, name)},
         results=tuple(Returned(memory_id=result.memory_id, score=result.score) for result in answer.results),
         read_position=answer.position,
         at=moment.now_us,

@@ -44,6 +44,7 @@ ELSEWHERE = (40, 10)  # the two in other languages than English, where matches a
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 USUAL_COVERAGE = 0.5  # of a question by the best candidate, as long as that is not known
 HELD_MIN = 0.3  # of what an older one holds of the question's words, that a newer of the same matter holds
+UNSURE, LIKELY = 0.3, 0.5  # an answer below the first gives way to one of another project from the second on
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 BY_WORDS = frozenset({"keyword", "phrase"})
@@ -77,6 +78,8 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     """Find memories by meaning and by words. Modes are both (`hybrid`), meaning, any of the words, and the
     words in a row (`phrase`).
 
+    `or_others` answers from all projects where the one that is named does not, or is unsure where another
+    is likely to.
     `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does.
     What is far less likely to answer than the first is left out, and what says the same is one result, unless
     `all` is asked for; modes of words alone leave nothing out.
@@ -92,6 +95,9 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     ] = "hybrid"
     asked_in: Annotated[One | None, Meta(description="the session that asks, for receipts")] = None
     explain: Annotated[bool, Meta(description="say what each score is made of")] = False
+    or_others: Annotated[
+        bool, Meta(description="of all projects, where the one that is named hardly answers")
+    ] = False
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
     all: Annotated[
         bool,
@@ -151,6 +157,22 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     the views. Raises `NotEmbedded`.
     """
     seen = observed(connection, query, sources, now_us)
+    found = answered(connection, query, seen, sources, now_us)
+    if not query.or_others or query.project is None or (found.results and found.confidence >= UNSURE):
+        return found
+    known = msgspec.structs.replace(sources, vector=seen.sought.vector)
+    anywhere = msgspec.structs.replace(query, project=None)
+    further = answered(connection, anywhere, observed(connection, anywhere, known, now_us), known, now_us)
+    if not found.results:
+        return further if further.results else found
+    is_elsewhere = bool(further.results) and further.results[0].project not in {None, query.project}
+    return further if is_elsewhere and further.confidence >= LIKELY else found
+
+
+def answered(
+    connection: Connection, query: QueryMemory, seen: Observed, sources: Sources, now_us: int
+) -> Matches:
+    """Return the best of what was looked at in these views."""
     is_any_of = partial(has_any_of, connection, query, now_us)
     return answers_of(connection, query, seen, sources, now_us, is_any_of=is_any_of)
 

@@ -153,7 +153,7 @@ class Reader:
         """Catch up, and find the best. Raises `Invalid` for what a post cannot be asked, and `NotFound` where
         nobody in the team is called as is asked for.
         """
-        for name in ("session_id", "as_of", "whose", "widen"):
+        for name in ("session_id", "as_of", "whose", "or_none", "or_others", "widen"):
             if getattr(query, name):
                 raise Invalid(
                     f"{name} cannot be asked of a post", hint="a home that shares with the team knows it"

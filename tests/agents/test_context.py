@@ -108,6 +108,16 @@ def test_what_it_is_about_is_what_is_known_of_it(daemon: Home, lived: dict[str, 
     assert lived["constraint"] not in known["sources"]
 
 
+def test_what_is_of_no_project_is_known_of_it_as_well(daemon: Home, lived: dict[str, str]) -> None:
+    assert lived
+    said = {"content": "the exporter is called through make export", "event_type": "memory"}
+    everywhere = daemon.call("memory.store", **said)["memory_id"]
+    theirs = daemon.call("memory.store", **said | {"project": "bank"})["memory_id"]
+    told = str(assembled(daemon, query="how is the exporter called?"))
+    assert everywhere in told
+    assert theirs not in told
+
+
 def test_of_a_long_memory_the_sentences_that_answer_are_told(daemon: Home, lived: dict[str, str]) -> None:
     assert lived
     others = "Invoices are numbered by year and never reused, not even those that were cancelled. " * 12

@@ -96,6 +96,54 @@ async def test_a_query_is_about_the_sessions_project_and_about_all_where_that_kn
         assert {here, there, elsewhere} <= set(ids(receipts["receipts"]))
 
 
+async def test_what_is_of_no_project_is_found_in_every_one_but_where_one_is_named(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with agents(paths, clock) as (it, agent):
+        near = await agent.store("the tests of the web shop lie beside its components", "lesson_learned")
+        told = {"content": "tests run with vitest, never with jest", "event_type": "lesson_learned"}
+        everywhere = (await it.caller.call("memory.store", **told))["memory_id"]
+        asked = "are tests run with vitest or jest"
+        for more in ({}, {"all": True}):
+            assert ids((await agent.call("omega_query", query=asked, **more))["results"])[0] == everywhere
+        assert ids((await agent.call("omega_query", query=asked, project=SHOP))["results"]) == [near]
+        assert ids((await agent.call("omega_lessons", topic=asked))["lessons"])[0] == everywhere
+        assert set(ids((await agent.call("omega_lessons"))["lessons"])) == {near, everywhere}
+        assert ids((await agent.call("omega_lessons", project=SHOP))["lessons"]) == [near]
+
+
+async def test_a_task_that_was_left_in_no_project_is_found_where_it_is_named(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with agents(paths, clock) as (it, agent):
+        here = await agent.store("the checkout: half of it is done", "checkpoint")
+        told = {"content": "the import of the calendar: parsing is done", "event_type": "checkpoint"}
+        of_none = (await it.caller.call("memory.store", **told))["memory_id"]
+        named = await agent.call("omega_resume_task", task="import of the calendar")
+        assert of_none in str(named)
+        assert here in str(await agent.call("omega_resume_task"))
+
+
+async def test_an_unsure_answer_of_the_project_gives_way_to_a_likely_one_of_another_and_leaves_one_receipt(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with agents(paths, clock) as (it, agent):
+        for number in range(30):
+            await agent.store(f"the profile of customer {number} is drawn from table {number}")
+        profile = "the vpn profile of the bank is bank-prod.ovpn, kept in its vault"
+        there = await Agent(it.caller, OTHER).store(profile)
+        found = await agent.call(
+            "omega_query", query="which vpn profile does the bank use, kept in which vault"
+        )
+        assert (found["results"][0]["id"], found["results"][0]["project"]) == (there, OTHER)
+        receipts = (await agent.call("omega_stats", action="receipts"))["receipts"]
+        assert len(receipts) == len(found["results"])
+        # Where its own answers, nothing of another is told, however well that does.
+        await Agent(it.caller, OTHER).store("the profile of customer 7 is drawn from table 7 of the bank")
+        own = await agent.call("omega_query", query="from which table is the profile of customer 7 drawn")
+        assert not [one for one in own["results"] if "project" in one]
+
+
 async def test_a_project_that_there_is_not_is_said_where_it_is_named(paths: Paths, clock: FakeClock) -> None:
     async with agents(paths, clock) as (it, agent):
         await Agent(it.caller, "workshop").store("deploys are blue-green")

@@ -37,6 +37,17 @@ def test_words_alone_find_what_meaning_misses_and_a_phrase_only_what_has_it_in_a
     assert views.found("quick brown", mode="phrase") == ["a"]
 
 
+@pytest.mark.parametrize("mode", BUSY)
+def test_of_a_project_and_of_none_is_what_has_that_project_or_none(views: Searched, mode: str) -> None:
+    for memory_id, project in (("own", "p"), ("everywhere", None), ("other", "q")):
+        views.put(memory_id, f"the build of {memory_id} needs python", project=project)
+    asked = "what does the build need python for"
+    assert set(views.found(asked, mode=mode, project="p", or_none=True)) == {"own", "everywhere"}
+    assert views.found(asked, mode=mode, project="p") == ["own"]
+    assert views.found(asked, mode=mode, project="nowhere", or_none=True) == ["everywhere"]
+    assert set(views.found(asked, mode=mode, or_none=True)) == {"own", "everywhere", "other"}
+
+
 def test_both_scores_of_a_candidate_are_known_whichever_index_found_it(
     views: Searched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,7 +175,11 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
         return None
     file = next(iter(others.values())).name
     query = QueryMemory(
-        text=file, limit=MEMORIES_MAX, project=wanted.project, event_types=surfacing.EDIT_TYPES
+        text=file,
+        limit=MEMORIES_MAX,
+        project=wanted.project or surfacing.NO_PROJECT,
+        or_none=True,
+        event_types=surfacing.EDIT_TYPES,
     )
     best = search(connection, query, Sources(None, None, services[MemoryTypes]), moment.now_us).results
     asked = {

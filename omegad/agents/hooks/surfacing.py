@@ -33,8 +33,6 @@ NO_PROJECT = ""
 
 LINE_CHARACTERS = 240
 SHOWN_MAX = 3
-LOOKED_MAX = 100
-"""So many results are looked at where there is no project, since those of all projects are among them."""
 PROMPT_CHARACTERS, PROMPT_CHARACTERS_MIN = 2_000, 16
 ERROR_CHARACTERS = 600
 ERROR_CONFIDENCE_MIN = 0.5
@@ -163,16 +161,17 @@ def found(
     asked: tuple[Vectors | None, MemoryTypes],
     moment: Moment,
 ) -> Surfaced | None:
-    """Return the memories of a project for an agent: those that are worth telling, hold, and are not in its
-    context already; None where there are none, or the session was told as much as it may be.
+    """Return the memories of a project, and of none, for an agent: those that are worth telling, hold, and
+    are not in its context already; None where there are none, or the session was told as much as it may be.
     """
     if (room := _bytes_left(connection, hook)) <= 0:
         return None
     vector, types = asked
     query = QueryMemory(
         text=sought.text,
-        limit=LOOKED_MAX if sought.project is None else 3 * SHOWN_MAX,
-        project=sought.project,
+        limit=3 * SHOWN_MAX,
+        project=sought.project or NO_PROJECT,
+        or_none=True,
         event_types=sought.types,
         explain=sought.how == "prompt",
     )
@@ -193,11 +192,7 @@ def found(
         if sought.how == "edit" or not likely
         else {memory_id for (memory_id,) in connection.execute(_KNOWN, (hook.session_id,))}
     )
-    best = [
-        one
-        for one in likely
-        if one.project == sought.project and one.contradicted_by is None and one.memory_id not in known
-    ][:SHOWN_MAX]
+    best = [one for one in likely if one.contradicted_by is None and one.memory_id not in known][:SHOWN_MAX]
     if not best:
         return None
     told = [Line(one.memory_id, excerpt(one.content, one.passage)) for one in best]

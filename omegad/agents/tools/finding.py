@@ -9,6 +9,7 @@ from omegad.agents.assembling import UNCHECKED
 from omegad.agents.briefing import Briefing
 from omegad.agents.tools.tool import (
     Arguments,
+    Around,
     Fields,
     Limit,
     Project,
@@ -45,7 +46,7 @@ class Query(Arguments, frozen=True, kw_only=True):
     until: str | None = None
     mode: Literal["hybrid", "semantic", "keyword", "phrase"] = "hybrid"
     all: Annotated[bool, Meta(description="also what is far less likely to answer")] = False
-    project: Project = None
+    project: Around = None
     person: Annotated[str | None, Meta(description="said by this one of the team")] = None
     settle: Settle = ()
 
@@ -55,7 +56,7 @@ class Lessons(Arguments, frozen=True, kw_only=True):
 
     topic: str | None = None
     limit: Limit = 5
-    project: Project = None
+    project: Around = None
 
 
 class ResumeTask(Arguments, frozen=True, kw_only=True):
@@ -74,31 +75,10 @@ class Welcome(Arguments, frozen=True, kw_only=True):
 
 
 async def query(session: Session, given: Query) -> Reply:
-    """Search the project; where nothing in it answers, and none was named, all of them."""
-    project = session.project_of(given.project)
-    found, more, nothing_of, is_unchecked = await _search(session, given, project)
-    if not found and project and given.project is None:
-        found, more, nothing_of, is_unchecked = await _search(session, given, None)
-    text = bullets(found) or "nothing is remembered about that"
-    told: Fields = {"results": found}
-    unknown = "" if found or not project or given.project is None else await _unknown(session, project)
-    if unknown:
-        text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
-    elif nothing_of:
-        text, told = f"nothing is of {nothing_of}\n{text}", told | {"nothing_of": nothing_of}
-    if is_unchecked and found:
-        text, told = f"{text}\n{UNCHECKED}", told | {"unchecked": True}
-    if more:
-        text, told = f"{text}\n{more} more, less likely: all=true", told | {"more": more}
-    return Reply(text, told)
-
-
-async def _search(
-    session: Session, given: Query, project: str | None
-) -> tuple[list[Fields], int, str | None, bool]:
-    """Return what is found, how many more are far less likely, of which time that is asked for nothing is,
-    and whether nobody could look which later memories may deny what is found.
+    """Search the project that is named; where none is, the session's own and what is of none, and all of them
+    where these hardly answer.
     """
+    project = session.project_of(given.project)
     answer = await session.ask(
         "memory.query",
         text=given.query,
@@ -110,15 +90,27 @@ async def _search(
         until=given.until,
         mode=given.mode,
         all=given.all,
-        project=project,
         person=given.person,
         asked_in=session.session_id,
+        or_others=given.project is None,
+        **session.scope_of(given.project),
     )
     found = [
         brief(result, session.project, score=round(result.score, 3), same=_told(len(result.same)))
         for result in answer.results
     ]
-    return found, answer.more, answer.nothing_of, answer.unchecked
+    text = bullets(found) or "nothing is remembered about that"
+    told: Fields = {"results": found}
+    unknown = "" if found or not project or given.project is None else await _unknown(session, project)
+    if unknown:
+        text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
+    elif answer.nothing_of:
+        text, told = f"nothing is of {answer.nothing_of}\n{text}", told | {"nothing_of": answer.nothing_of}
+    if answer.unchecked and found:
+        text, told = f"{text}\n{UNCHECKED}", told | {"unchecked": True}
+    if answer.more:
+        text, told = f"{text}\n{answer.more} more, less likely: all=true", told | {"more": answer.more}
+    return Reply(text, told)
 
 
 async def _unknown(session: Session, project: str) -> str:
@@ -141,19 +133,20 @@ def _told(same: int) -> str:
 
 async def lessons(session: Session, given: Lessons) -> Reply:
     """Show lessons; of a topic, how many more are far less likely to be of it."""
-    project, more, nothing = session.project_of(given.project), 0, "no lessons yet"
+    scope, more, nothing = session.scope_of(given.project), 0, "no lessons yet"
     if given.topic:
         answer = await session.ask(
             "memory.query",
             text=given.topic,
             event_types=("lesson_learned", "error_pattern"),
             asked_in=session.session_id,
-            project=project,
             limit=given.limit,
+            or_others=given.project is None,
+            **scope,
         )
         memories, more, nothing = answer.results, answer.more, "no lesson is about that"
     else:
-        memories = (await session.ask("memory.lessons", project=project, limit=given.limit)).lessons
+        memories = (await session.ask("memory.lessons", limit=given.limit, **scope)).lessons
     found = [brief(memory, session.project) for memory in memories]
     text, told = bullets(found) or nothing, Fields(lessons=found)
     if more:
@@ -162,19 +155,22 @@ async def lessons(session: Session, given: Lessons) -> Reply:
 
 
 async def resume_task(session: Session, given: ResumeTask) -> Reply:
-    """Show where a task or, where none is named, the project was left, in full."""
-    fields: Fields = {
-        "event_types": ("checkpoint", "handoff"),
-        "project": session.project_of(given.project),
-    }
+    """Show where a task or, where none is named, the project was left, in full; the task may be of none."""
+    types = ("checkpoint", "handoff")
     if given.task:
         answer = await session.ask(
-            "memory.query", text=given.task, limit=OF_EACH, asked_in=session.session_id, **fields
+            "memory.query",
+            text=given.task,
+            limit=OF_EACH,
+            event_types=types,
+            asked_in=session.session_id,
+            **session.scope_of(given.project),
         )
         about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
         memory = max(about, key=lambda one: one.created_at, default=None)
     else:
-        page = await session.ask("memory.list", limit=1, **fields)
+        project = session.project_of(given.project)
+        page = await session.ask("memory.list", limit=1, event_types=types, project=project)
         memory = next(iter(page.memories), None)
     if memory is None:
         return Reply("nothing was left off here; omega_query may know more", {"found": False})

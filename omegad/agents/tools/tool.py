@@ -20,6 +20,9 @@ Fields = dict[str, Any]
 Word = Annotated[str, Meta(max_length=256)]
 Folder = Annotated[str, Meta(max_length=4_096)]
 Project = Annotated[Word | None, Meta(description="this session's where left out, * for all")]
+Around = Annotated[
+    Word | None, Meta(description="left out: this session's and none's, then others; * for all")
+]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Strings = Annotated[tuple[str, ...], Meta(max_length=32)]
 Settle = Annotated[
@@ -59,6 +62,10 @@ class Session(NamedTuple):
     def project_of(self, named: str | None) -> str | None:
         """Return the project that is meant, None for all of them."""
         return None if named == "*" else named or self.project
+
+    def scope_of(self, named: str | None) -> Fields:
+        """Return the filters of a search: the project that is named, else this one's and what is of none."""
+        return {"project": self.project_of(named), "or_none": named is None}
 
     @property
     def itself(self) -> str:

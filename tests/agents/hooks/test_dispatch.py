@@ -403,6 +403,16 @@ def test_nothing_of_a_project_is_told_where_there_is_none(
     assert own in told
 
 
+def test_a_prompt_in_a_project_brings_up_what_is_of_none(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    store(served, "Billing runs on PostgreSQL 16", "decision", project=project.name)
+    of_none, theirs = store(served, LESSON), store(served, f"{LESSON}, said the bank", project="bank")
+    told = dispatch("UserPromptSubmit", prompt=ASKED)
+    assert of_none in told
+    assert theirs not in told
+
+
 def test_a_session_is_told_so_much_unasked_and_no_more_until_it_is_compacted(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
