@@ -15,7 +15,7 @@ from omegad.requests.verb import GONE, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session import story
 from omegad.session.events import TO_JUDGE
-from omegad.session.sessions import TOKENS
+from omegad.session.shown_tokens import TOKENS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn, check
 
