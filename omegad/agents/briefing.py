@@ -4,7 +4,7 @@ hook and for a tool.
 A section is a title and lines; those that matter most, and those that are short, take their room first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta
@@ -184,10 +184,13 @@ def reflected(connection: Connection) -> tuple[str, ...]:
     return tuple(memory_id for (memory_id,) in connection.execute(_REFLECTED, (REFLECTED_BY,)))
 
 
-def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool = True) -> BriefingText:
-    """Put a briefing together. One that nobody asked for leaves reminders out, which are told on their
-    own.
+def read(
+    connection: Connection, query: Brief, moment: Moment, *, known: Container[str] | None = None
+) -> BriefingText:
+    """Put a briefing together. One that nobody asked for leaves reminders out, which are told on their own,
+    and what is *known* already: memories, and under the name of "" what is of none.
     """
+    is_asked = known is None
     values: dict[str, object] = {
         "now_us": moment.now_us,
         "project": query.project,
@@ -234,6 +237,10 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
         wrapped("What is remembered", query.project, "").encode()
     )
     sections = [*main, *review]
+    if known is not None:
+        sections = [
+            one._replace(lines=[line for line in one.lines if line.source not in known]) for one in sections
+        ]
     told = {line.source for one in sections for line in one.lines}
     sections = [one._replace(lines=annotated(connection, one.lines, moment.now_us, told)) for one in sections]
     if warning := unchecked(connection):

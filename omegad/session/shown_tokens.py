@@ -13,7 +13,7 @@ STATES = ("handoff", "checkpoint")
 """Where work was left, which a briefing tells at greater length."""
 STATE_CHARACTERS, REVIEW_CHARACTERS, HABIT_CHARACTERS = 900, 80, 140
 FILE_CHARACTERS, NEXT_CHARACTERS = 204, 100  # of the first that is shown of a file, and of those after it
-ID_BYTES = 21  # beside each
+ID_BYTES = 24  # beside each
 FRAME_BYTES = 148  # around what is shown unasked at a time: what it is, and that it is no instruction
 TITLE_BYTES = 72  # before what is shown of a file, or is to be looked at again
 
@@ -27,6 +27,6 @@ TOKENS = f"""
       ELSE {UNASKED_CHARACTERS} END)) AS BLOB))
   + CASE WHEN r.rank > 1 OR r.how IN ('query', 'warning') THEN 0
       WHEN r.how IN ('edit', 'file', 'review') THEN {TITLE_BYTES} ELSE {FRAME_BYTES} END
-  + {ID_BYTES + BYTES_OF_A_TOKEN // 2}) / {BYTES_OF_A_TOKEN}
+  + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
 """
 """About how many tokens it takes to show `memories AS m` in the way of `retrievals AS r`, in SQL."""
