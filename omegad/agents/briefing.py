@@ -237,12 +237,7 @@ def read(
         wrapped("What is remembered", query.project, "").encode()
     )
     sections = [*main, *review]
-    if known is not None:
-        sections = [
-            one._replace(lines=[line for line in one.lines if line.source not in known]) for one in sections
-        ]
-    told = {line.source for one in sections for line in one.lines}
-    sections = [one._replace(lines=annotated(connection, one.lines, moment.now_us, told)) for one in sections]
+    sections = _untold(connection, sections, known or (), moment.now_us)
     if warning := unchecked(connection):
         room -= len(f"{warning}\n".encode())
     parts: dict[int, Part] = {}
@@ -260,6 +255,18 @@ def read(
     body = "\n".join([warning, *texts] if warning and texts else texts)
     shown: dict[How, tuple[str, ...]] = {how: tuple(ids) for how, ids in names.items()}
     return BriefingText(wrapped("What is remembered", query.project, body) if body else "", shown, moment)
+
+
+def _untold(
+    connection: Connection, sections: list[Section], known: Container[str], now_us: int
+) -> list[Section]:
+    """Return sections without what is known, each line with what stands beside it."""
+    untold = [[line for line in one.lines if line.source not in known] for one in sections]
+    told = {line.source for lines in untold for line in lines}
+    return [
+        one._replace(lines=annotated(connection, lines, now_us, told))
+        for one, lines in zip(sections, untold, strict=True)
+    ]
 
 
 def surfaced(

@@ -73,3 +73,12 @@ def test_a_session_that_is_resumed_is_told_only_what_is_new(
     until(served.caught_up)
     whole = dispatch("SessionStart", source="clear")
     assert (new in whole, old in whole) == (True, True)
+
+
+def test_a_report_tells_of_prompts_that_were_shown_nothing(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    dispatch("UserPromptSubmit", prompt="please sort the imports of this file")
+    until(served.caught_up)
+    (silent,) = served.call("session.report", project=project.name)["shown"]
+    assert (silent["how"], silent["times"], silent["prompts"], silent["tokens"]) == ("prompt", 0, 1, 0)
