@@ -43,8 +43,8 @@ class ReportShown(Query, frozen=True, kw_only=True, tag="session.report"):
     afterwards, and about how many tokens it cost.
 
     A memory is used where its session names it after that: to a tool, in a tool's result, or in what it says;
-    what it was asked to judge is not. What was shown to no session, as to a person, is not counted; a briefing
-    is also where the agent began with `omega_welcome`, since no person asked for it.
+    what it was asked to judge is not. What was shown to no session, as to a person, is not counted; a
+    briefing is, also where the agent began with `omega_welcome`, since no person asked for it.
     """
 
     days: Annotated[int, Meta(ge=1, le=366, description="how many days to look back")] = 7
