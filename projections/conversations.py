@@ -9,6 +9,7 @@ from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right
 from omegad.runtime.times import rfc3339
 from omegad.session.events import (
+    RESUMED,
     PromptSubmitted,
     SessionCompacted,
     SessionEnded,
@@ -20,7 +21,7 @@ from omegad.session.events import (
 )
 
 NAME = "conversations"
-VERSION = 4
+VERSION = 5
 EVENTS = (
     SessionStarted,
     PromptSubmitted,
@@ -44,6 +45,7 @@ CREATE TABLE agent_sessions (
     source           TEXT,             -- how it began last: startup, resume, compact, …
     model            TEXT,
     started_position INTEGER NOT NULL, -- of the event that it began with last
+    context_position INTEGER NOT NULL, -- of the event since which its context holds what it is told
     started_at       TEXT NOT NULL,
     last_us          INTEGER NOT NULL, -- when it was heard of last, microseconds since 1970
     prompts          INTEGER NOT NULL DEFAULT 0,
@@ -72,21 +74,25 @@ CREATE INDEX agent_sessions_open ON agent_sessions (last_us) WHERE ended_at IS N
 CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM conversations ORDER BY id")
 
 _SEEN = """
-INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us, tool_calls)
-  VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO agent_sessions
+  (session_id, host, project, started_position, context_position, started_at, last_us, tool_calls)
+  VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)
 ON CONFLICT DO UPDATE SET last_us = max(last_us, excluded.last_us),
   project = coalesce(excluded.project, project), ended_at = NULL, end_reason = NULL,
   tool_calls = tool_calls + excluded.tool_calls
 """
 _STARTED = (
-    "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
-    " = ? WHERE session_id = ?"
+    "UPDATE agent_sessions SET host = ?1, folder = ?2, source = ?3, model = coalesce(?4, model),"
+    f" started_position = ?5, context_position = iif(?3 IS '{RESUMED}', context_position, ?5)"
+    " WHERE session_id = ?6"
 )
 _COUNTED: dict[type[Event], LiteralString] = {
     PromptSubmitted: "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?",
     TurnEnded: "UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?",
-    SessionCompacted: "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?",
 }
+_COMPACTED = (
+    "UPDATE agent_sessions SET compactions = compactions + 1, context_position = ? WHERE session_id = ?"
+)
 _SPEAKERS: dict[type[Event], str] = {
     PromptSubmitted: "user",
     TurnEnded: "assistant",
@@ -119,7 +125,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield _said(recorded, _SPEAKERS[type(told)], said)
         case SessionCompacted(host=host):
             yield _seen(recorded, host)
-            yield Statement(_COUNTED[SessionCompacted], (session_id,))
+            yield Statement(_COMPACTED, (recorded.position, session_id))
         case SessionEnded(reason=reason):
             yield Statement(
                 "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",

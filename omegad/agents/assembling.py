@@ -8,12 +8,10 @@ from typing import NamedTuple
 from omegad.memory.edges import are_offers_shown, unsettled_against
 from omegad.memory.owner import elsewhere
 from omegad.session.events import How
+from omegad.session.shown_tokens import BRIEFING_CHARACTERS
 from omegad.storage.driver import Connection
 from omegad.text.quoting import BY_CHARACTERS, in_parentheses, one_line
 
-BYTES_OF_A_TOKEN = 4
-"""Of English text a token has four bytes or more: what is counted so is seldom too little."""
-LINE_CHARACTERS = 180
 LATER_CHARACTERS = 120
 """How much is told of a later memory beside the one that it may contradict."""
 UNCHECKED = "(whether later memories deny these could not be checked: `omegad status` says why)"
@@ -87,7 +85,7 @@ Tell = Callable[[Line, int], str]
 """How a line is told where so many bytes are left; empty where that is too little."""
 
 
-def bullet(characters: int = LINE_CHARACTERS) -> Tell:
+def bullet(characters: int = BRIEFING_CHARACTERS) -> Tell:
     """Have each line told as one of a list, with what it is of, its text cut to so many characters."""
 
     def tell(line: Line, _room: int = 0) -> str:

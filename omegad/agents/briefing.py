@@ -4,15 +4,13 @@ hook and for a tool.
 A section is a title and lines; those that matter most, and those that are short, take their room first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
 from omegad.agents import hook_arrivals
 from omegad.agents.assembling import (
-    BYTES_OF_A_TOKEN,
-    LINE_CHARACTERS,
     Line,
     Part,
     Section,
@@ -35,6 +33,14 @@ from omegad.runtime.clock import uuid7
 from omegad.search.events import Returned
 from omegad.session.events import How, MemorySurfaced
 from omegad.session.habits import HABIT_BY
+from omegad.session.shown_tokens import (
+    BRIEFING_CHARACTERS,
+    BYTES_OF_A_TOKEN,
+    HABIT_CHARACTERS,
+    REVIEW_CHARACTERS,
+    STATE_CHARACTERS,
+    STATES,
+)
 from omegad.session.story import LEARNED_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name
@@ -45,15 +51,13 @@ VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity", o
 REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
 
-STATE_CHARACTERS, REVIEW_CHARACTERS, HABIT_CHARACTERS, FACT_CHARACTERS = 900, 80, 140, 120
-IDENTITY_CHARACTERS, THESIS_CHARACTERS = 600, 560
+IDENTITY_CHARACTERS, THESIS_CHARACTERS, FACT_CHARACTERS = 600, 560, 120
 OF_EACH, NEWEST, FACTS_MAX, REVIEW_MAX = 5, 2, 8, 3
 CONFIRM_FROM = 3
 """From so many habits on that nobody has confirmed, a briefing asks for that."""
 DEAD_DAYS = 14
 DAY_US = 86_400_000_000
 
-STATES = ("handoff", "checkpoint")
 EVERYWHERE = ("constraint", "user_preference")
 """What holds in every project as much as what is the project's own, where it was stored for none."""
 SECTIONS = {
@@ -77,7 +81,7 @@ _NO_THESIS = "NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_i
 _UNCONFIRMED = "(m.source = :habit_by AND m.on_probation)"
 _HOLDS = f"{active()} AND m.contradicted_by IS NULL"
 """What a newer memory denies is no longer so, and is not told as if it were."""
-_FEW = f"substr(m.content, 1, {4 * LINE_CHARACTERS})"
+_FEW = f"substr(m.content, 1, {4 * BRIEFING_CHARACTERS})"
 # All sections in one pass, which reads the contents of those alone that are shown. What was shown unasked
 # does not keep its place by that, and what failing taught is no lesson before it has proved itself.
 _BEST = f"""
@@ -180,10 +184,13 @@ def reflected(connection: Connection) -> tuple[str, ...]:
     return tuple(memory_id for (memory_id,) in connection.execute(_REFLECTED, (REFLECTED_BY,)))
 
 
-def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool = True) -> BriefingText:
-    """Put a briefing together. One that nobody asked for leaves reminders out, which are told on their
-    own.
+def read(
+    connection: Connection, query: Brief, moment: Moment, *, known: Container[str] | None = None
+) -> BriefingText:
+    """Put a briefing together. One that nobody asked for leaves reminders out, which are told on their own,
+    and what is *known* already: memories, and under the name of "" what is of none.
     """
+    is_asked = known is None
     values: dict[str, object] = {
         "now_us": moment.now_us,
         "project": query.project,
@@ -230,8 +237,7 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
         wrapped("What is remembered", query.project, "").encode()
     )
     sections = [*main, *review]
-    told = {line.source for one in sections for line in one.lines}
-    sections = [one._replace(lines=annotated(connection, one.lines, moment.now_us, told)) for one in sections]
+    sections = _untold(connection, sections, known or (), moment.now_us)
     if warning := unchecked(connection):
         room -= len(f"{warning}\n".encode())
     parts: dict[int, Part] = {}
@@ -249,6 +255,18 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     body = "\n".join([warning, *texts] if warning and texts else texts)
     shown: dict[How, tuple[str, ...]] = {how: tuple(ids) for how, ids in names.items()}
     return BriefingText(wrapped("What is remembered", query.project, body) if body else "", shown, moment)
+
+
+def _untold(
+    connection: Connection, sections: list[Section], known: Container[str], now_us: int
+) -> list[Section]:
+    """Return sections without what is known, each line with what stands beside it."""
+    untold = [[line for line in one.lines if line.source not in known] for one in sections]
+    told = {line.source for lines in untold for line in lines}
+    return [
+        one._replace(lines=annotated(connection, lines, now_us, told))
+        for one, lines in zip(sections, untold, strict=True)
+    ]
 
 
 def surfaced(

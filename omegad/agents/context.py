@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad import index
-from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, annotated, fit, shown_by, unchecked
+from omegad.agents.assembling import Line, Section, annotated, fit, shown_by, unchecked
 from omegad.index.active import active
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log.projection import to_json
@@ -27,6 +27,7 @@ from omegad.runtime.clock import uuid7
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
+from omegad.session.shown_tokens import BYTES_OF_A_TOKEN
 from omegad.storage.driver import Connection
 from omegad.text.quoting import excerpt, inert, one_line
 

@@ -18,6 +18,9 @@ OWN = "omegad:"
 hexadecimal.
 """
 
+RESUMED = "resume"
+"""The source of a session that goes on with the context that it had, and begins with no other."""
+
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it

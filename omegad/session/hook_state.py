@@ -13,6 +13,7 @@ from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.session.events import (
     OWN,
+    RESUMED,
     TO_JUDGE,
     DeliveriesExpired,
     Delivery,
@@ -30,7 +31,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 10
+VERSION = 11
 EVENTS = (
     *(
         SessionStarted,
@@ -119,6 +120,7 @@ INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
+_FORGOTTEN = "DELETE FROM state_surfaced_files WHERE session_id = ? AND file != ?"
 _TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
@@ -138,6 +140,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         ):
             yield from _delivered(recorded, told.delivery)
             yield Statement(_OPEN, (session_id, told.host, recorded.project))
+            is_begun = isinstance(told, SessionStarted) and told.source != RESUMED
+            if session_id and (is_begun or isinstance(told, SessionCompacted)):
+                yield Statement(_FORGOTTEN, (session_id, ANYTHING))
         case SessionEnded(host=host, delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
@@ -240,7 +245,7 @@ class Hooks(Tables):
         return [session_id for (session_id,) in self._connection.execute(sql, (prefix,))]
 
     def has_surfaced(self, session_id: str, file: str) -> bool:
-        """Say whether memories were shown for a file in this session."""
+        """Say whether memories were shown for a file in this session, since it began or was compacted."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._has(sql, session_id, file)
 

@@ -15,7 +15,7 @@ from omegad.requests.verb import GONE, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session import story
 from omegad.session.events import TO_JUDGE
-from omegad.session.sessions import TOKENS
+from omegad.session.shown_tokens import TOKENS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn, check
 
@@ -43,7 +43,8 @@ class ReportShown(Query, frozen=True, kw_only=True, tag="session.report"):
     afterwards, and about how many tokens it cost.
 
     A memory is used where its session names it after that: to a tool, in a tool's result, or in what it says;
-    what it was asked to judge is not. What was shown to no session, as to a person, is not counted.
+    what it was asked to judge is not. What was shown to no session, as to a person, is not counted; a
+    briefing is, also where the agent began with `omega_welcome`, since no person asked for it.
     """
 
     days: Annotated[int, Meta(ge=1, le=366, description="how many days to look back")] = 7
@@ -53,7 +54,7 @@ class ReportShown(Query, frozen=True, kw_only=True, tag="session.report"):
 class ShownUnasked(msgspec.Struct, frozen=True, kw_only=True):
     """What was shown on a day, in a project, in one way: how often, how many memories, how many of these were
     used by the session that was shown them, and about how many tokens they took. `prompts` counts all prompts
-    of that day and project, for the way `prompt`.
+    of that day and project, for the way `prompt`, which is there also where none of them was shown anything.
     """
 
     day: str
@@ -108,6 +109,8 @@ def report(connection: Connection, query: ReportShown, moment: Moment) -> ShownR
     for day, project, how, query_id, session_id, memory_id, position, tokens in rows[:SHOWN_MAX]:
         is_used = how not in TO_JUDGE and named[session_id, memory_id] > position
         groups[day, project, how].append(_Shown(query_id, session_id, memory_id, tokens, is_used))
+    for day, project in prompts:
+        _ = groups[day, project, "prompt"]  # where all was silence, too
     shown = [
         ShownUnasked(
             day=day,

@@ -13,29 +13,15 @@ from omegad.requests.query import POSITION_MAX, One, Query, ViewAnswer
 from omegad.requests.verb import GONE, MORE, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import parse_time, rfc3339
+from omegad.session.shown_tokens import TOKENS
 from omegad.session.story import VIEWS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
-BYTES_OF_A_TOKEN = 4
-UNASKED_CHARACTERS = 240  # of a memory that is shown unasked
-FILE_CHARACTERS, NEXT_CHARACTERS = 204, 100  # of the first that is shown of a file, and of those after it
-ID_BYTES = 24  # beside each
-FRAME_BYTES = 148  # around what is shown unasked at a time: what it is, and that it is no instruction
-FILE_FRAME_BYTES = 72  # of a file
 TEXT_CHARACTERS = 600
 KINDS = ("tools", "queries", "prompts")
 """Of details that steps are told by."""
 
-TOKENS = f"""
-(length(CAST(iif(r.how = 'query', m.content, substr(m.content, 1,
-    CASE WHEN r.how NOT IN ('edit', 'file') THEN {UNASKED_CHARACTERS}
-      WHEN r.rank = 1 THEN {FILE_CHARACTERS} ELSE {NEXT_CHARACTERS} END)) AS BLOB))
-  + CASE WHEN r.rank > 1 OR r.how IN ('query', 'warning') THEN 0
-      WHEN r.how IN ('edit', 'file') THEN {FILE_FRAME_BYTES} ELSE {FRAME_BYTES} END
-  + {ID_BYTES + BYTES_OF_A_TOKEN - 1}) / {BYTES_OF_A_TOKEN}
-"""
-"""About how many tokens it takes to show `memories AS m` in the way of `retrievals AS r`, in SQL."""
 _SESSIONS = f"""
 SELECT s.session_id, s.host, s.project, s.folder, s.model, s.started_at, s.last_us, s.ended_at, s.end_reason,
   s.prompts, s.turns, s.tool_calls,

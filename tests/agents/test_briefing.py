@@ -457,3 +457,23 @@ async def test_where_the_view_of_conflicts_has_failed_all_else_is_told_with_a_wo
         ):
             assert "Gitpod" in text
             assert text.count(assembled) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["每晚导出超时因为驱动程序一次读取整个账本", "夜間の書き出しは帳簿を一度に読むので時間切れになる"],
+)
+async def test_a_briefing_in_any_script_keeps_to_its_budget_by_the_reports_own_count(
+    paths: Paths, clock: FakeClock, words: str
+) -> None:
+    kinds = ("constraint", "user_preference", "decision", "lesson_learned", "handoff", "memory")
+    async with served(paths, clock, KEYWORDS) as it:
+        for number in range(60):
+            await store(
+                it, f"{number} {chr(97 + number) * 3} " + f"{words}{number}。" * 14, kinds[number % 6]
+            )
+        clock.us += 15 * DAY_US
+        told = await hook(it, "SessionStart", source="startup")
+        report = await it.caller.call("session.report", project=SHOP)
+    assert len(told.encode()) <= 4 * 1_500
+    assert 0.9 * len(told.encode()) / 4 < report["tokens"] <= 1_500

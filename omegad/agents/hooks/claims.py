@@ -100,7 +100,7 @@ async def prepare(
     details = None
     is_told = not (prepared.is_spooled or prepared.is_paused)
     if hook.kind == "before_tool" and is_told and len(wanted.activity.seen) > 1:
-        read = partial(_details, wanted=wanted, services=services)
+        read = partial(_details, wanted=wanted, hook=prepared.hook, services=services)
         details = await services.in_time(
             looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S), within_s
         )
@@ -163,8 +163,12 @@ def _hear(services: Services, hook: Hook) -> None:
             liveness.hear(hook.session_id)
 
 
-def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services: Services) -> Details | None:
-    """Read what may be told where another holds one of the files; None where the views show no such."""
+def _details(
+    connection: Connection, moment: Moment, *, wanted: Wanted, hook: Hook, services: Services
+) -> Details | None:
+    """Read what may be told, and was not, where another holds one of the files; None where the views show no
+    such.
+    """
     found = [
         claim
         for target in wanted.targets
@@ -181,7 +185,9 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
         or_none=True,
         event_types=surfacing.EDIT_TYPES,
     )
-    best = search(connection, query, Sources(None, None, services[MemoryTypes]), moment.now_us).results
+    found_of = search(connection, query, Sources(None, None, services[MemoryTypes]), moment.now_us).results
+    known = surfacing.told_to(connection, hook)
+    best = [one for one in found_of if one.memory_id not in known]
     asked = {
         one: str(row[0])[: 4 * INTENT_CHARACTERS]
         for one in others

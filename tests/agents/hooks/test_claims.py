@@ -88,17 +88,22 @@ def test_a_session_alone_is_told_nothing_and_claims_each_file_once(
 def test_an_edit_of_what_another_holds_is_stopped_with_who_and_why_until_that_session_ends(
     served: Home, hooked: Hooked, repository: Path
 ) -> None:
+    hooked("SessionStart", "a", source="startup")
+    hooked("UserPromptSubmit", "a", prompt="make the exporter\nfaster")
+    edit(hooked, "a", "exporter.py")
+    hooked("SessionStart", "b", source="startup")
     served.call(
         "memory.store",
         content="exporter.py must keep fetch_size at 500",
         event_type="lesson_learned",
         project="main",
     )
-    hooked("SessionStart", "a", source="startup")
-    hooked("UserPromptSubmit", "a", prompt="make the exporter\nfaster")
-    edit(hooked, "a", "exporter.py")
     until(served.caught_up)
-    hooked("SessionStart", "b", source="startup")
+    hooked("SessionStart", "briefed", source="startup")
+    until(served.caught_up)
+    told = edit(hooked, "briefed", str(repository / "exporter.py"))
+    assert verdict(told) == "deny"
+    assert "fetch_size" not in str(told), "its briefing has told it"
     for times in range(2):
         told = edit(hooked, "b", str(repository / "exporter.py"))
         assert verdict(told) == "deny"

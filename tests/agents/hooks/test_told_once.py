@@ -1,0 +1,84 @@
+"""What a session has in its context is not told it again, in whatever way it came there; what it lost is."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.conftest import Home, until
+from tests.agents.hooks.test_dispatch import LATER, Dispatch, dispatch, project, session, store
+
+CALLS = count()
+__all__ = ["dispatch", "project", "session"]  # fixtures
+
+
+def used(dispatch: Dispatch, project: Path, event: str = "PostToolUse") -> str:
+    """Read, or before it changes edit, exporter.py, each time by another call."""
+    given = {"file_path": f"{project}/src/exporter.py"}
+    called: dict[str, Any] = {"tool_name": "Read", "tool_input": given, "tool_response": "ok"}
+    if event == "PreToolUse":
+        called = {"tool_name": "Edit", "tool_input": given | {"old_string": "a", "new_string": "b"}}
+    return dispatch(event, tool_use_id=f"use-{next(CALLS)}", **called)
+
+
+def test_what_the_briefing_told_neither_a_read_nor_an_edit_tells_again(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    lesson = store(served, "exporter.py must keep fetch_size at 500", project=project.name)
+    noted = store(
+        served, "exporter.py runs at night, after the ledger is closed", "memory", project=project.name
+    )
+    until(served.caught_up)
+    assert lesson in dispatch("SessionStart", source="startup")
+    until(served.caught_up)
+    told = used(dispatch, project, "PreToolUse")
+    assert (lesson in told, noted in told) == (False, True)
+    until(served.caught_up)
+    assert used(dispatch, project) == ""
+
+
+def test_what_was_told_of_a_file_is_told_again_once_the_context_is_gone(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    noted = store(
+        served, "exporter.py runs at night, after the ledger is closed", "memory", project=project.name
+    )
+    until(served.caught_up)
+    assert noted in used(dispatch, project)
+    until(served.caught_up)
+    for event, fields, is_gone in (
+        ("SessionStart", {"source": "resume"}, False),
+        ("SessionStart", {"source": "clear"}, True),
+        ("PreCompact", {"trigger": "auto"}, True),
+        ("SessionStart", {"source": "compact"}, True),
+    ):
+        dispatch(event, **fields)
+        until(served.caught_up)
+        assert (noted in used(dispatch, project)) == is_gone, fields
+        until(served.caught_up)
+
+
+def test_a_session_that_is_resumed_is_told_only_what_is_new(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    old = store(served, "PostgreSQL holds the ledger", "decision", project=project.name)
+    store(served, "no network in tests", "constraint", project=project.name)
+    until(served.caught_up)
+    assert old in dispatch("SessionStart", source="startup")
+    until(served.caught_up)
+    assert dispatch("SessionStart", source="resume") == ""
+    new = store(served, "Kafka carries the orders", "decision", project=project.name)
+    until(served.caught_up)
+    told = dispatch("SessionStart", source="resume", occurred_at=LATER)
+    assert (new in told, old in told) == (True, False)
+    until(served.caught_up)
+    whole = dispatch("SessionStart", source="clear")
+    assert (new in whole, old in whole) == (True, True)
+
+
+def test_a_report_tells_of_prompts_that_were_shown_nothing(
+    served: Home, dispatch: Dispatch, project: Path
+) -> None:
+    dispatch("UserPromptSubmit", prompt="please sort the imports of this file")
+    until(served.caught_up)
+    (silent,) = served.call("session.report", project=project.name)["shown"]
+    assert (silent["how"], silent["times"], silent["prompts"], silent["tokens"]) == ("prompt", 0, 1, 0)
