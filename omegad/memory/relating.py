@@ -105,6 +105,20 @@ def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tu
     return found[:RELATED_MAX], tuple(also_near)
 
 
+def may_replace(newer: str, older: str, cosine: float) -> bool:
+    """Say whether a text is so near to an older one that it was offered to take its place."""
+    if cosine >= REPLACEABLE_COSINE:
+        return True
+    new = _READ[newer]
+    return cosine >= _replacing_from(new, overlap(new, _READ[older]))
+
+
+def _replacing_from(new: ComparedText, shared: float) -> float:
+    if new.is_overriding:
+        return OVERRIDDEN_COSINE
+    return ALIKE_COSINE if shared >= REPLACEABLE_JACCARD else REPLACEABLE_COSINE
+
+
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
     if near.entity_id != scope.entity_id:
@@ -134,10 +148,8 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     is_near = near.cosine is None or near.cosine >= RELATED_COSINE
     judged = contradiction if is_near else given_up  # what names it is sure however far meanings are
     denied = judged(new.content, near.content)
-    least = ALIKE_COSINE if shared >= REPLACEABLE_JACCARD else REPLACEABLE_COSINE
-    least = OVERRIDDEN_COSINE if new.is_overriding else least
     replaceable = None
-    if near.cosine is not None and near.cosine >= least:
+    if near.cosine is not None and near.cosine >= _replacing_from(new, shared):
         excerpt = f"{near.content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
         replaceable = near.content if len(near.content) <= EXCERPT_CHARACTERS else excerpt
     is_variant = (

@@ -14,6 +14,7 @@ from omegad.index.filters import Filters
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
+from omegad.memory.newer import newer
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, following, near_names, ranking, results
@@ -207,6 +208,7 @@ def answers_of(
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
         shown = ranking.beside(answers, sources.model.beside, belonging(answers[0].id, seen))
+        shown = _with_newer(connection, shown, best, now_us)[: query.limit]
         answers, same = _folded(connection, shown, seen)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
@@ -415,6 +417,19 @@ def _statements(
         denies=denies,
         texts=[one.text for one in known],
     )
+
+
+def _with_newer(
+    connection: Connection, shown: list[Ranked], best: Sequence[Ranked], now_us: int
+) -> list[Ranked]:
+    """Return what is shown with what may take the place of one of them, however far behind that is."""
+    rows = {one.id for one in shown}
+    cut = [one for one in best if one.id not in rows]
+    if not cut:
+        return shown
+    pairs = newer(connection, rows, [one.id for one in cut], now_us)
+    may = {row for _, row in pairs}
+    return [*shown, *(one for one in cut if one.id in may)]
 
 
 def _folded(

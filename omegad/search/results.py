@@ -1,6 +1,7 @@
 """What is told of a memory found: what it says, which part of it answers, how likely that is, and why."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,10 @@ SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, 
 FROM memories AS m
 LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
 WHERE m.node_id = ?2 AND m.status = 'active'
+"""
+
+_LATER = """
+SELECT m.said_us >= o.said_us FROM memories AS m, memories AS o WHERE m.node_id = ? AND o.node_id = ?
 """
 
 
@@ -122,9 +127,11 @@ def read(
     for one in best:
         memory = memories[one.id]
         shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
-        if by := shown["contradicted_by"]:
-            asked = (CONFLICT_CHARACTERS, by, shown["memory_id"])
-            found = connection.execute(_CONFLICT, asked).fetchone()
+        same_ids = tuple(memories[row]["memory_id"] for row in same.get(one.id, ()))
+        denied, by = _denied(connection, [memory, *(memories[row] for row in same.get(one.id, ()))])
+        if by:
+            shown["contradicted_by"] = by
+            found = connection.execute(_CONFLICT, (CONFLICT_CHARACTERS, by, denied)).fetchone()
             shown["conflict"] = found and f"{found[0]}: {' '.join(found[1].split())}"
         results.append(
             Result(
@@ -133,7 +140,7 @@ def read(
                 passage=clause(
                     shown["content"], seen.question.stems, seen.question.language, near.get(one.id)
                 ),
-                same=tuple(memories[row]["memory_id"] for row in same.get(one.id, ())),
+                same=same_ids,
                 explanation=explained.get(one.id),
             )
         )
@@ -141,18 +148,50 @@ def read(
 
 
 def with_doubts(connection: Connection, found: Sequence[Result], now_us: int) -> list[Result]:
-    """Return results, each that a later memory may contradict with that."""
+    """Return results, each that a later memory may contradict, or of which it may contradict another wording,
+    with that.
+    """
     ids = [one.memory_id for one in found]
-    doubts = unsettled_against(connection, ids, now_us, CONFLICT_CHARACTERS)
-    doubts = {one: (by, "" if by in ids else " ".join(text.split())) for one, (by, text) in doubts.items()}
-    return [
-        one
-        if one.contradicted_by or one.memory_id not in doubts
-        else msgspec.structs.replace(
-            one, doubted_by=doubts[one.memory_id][0], conflict=doubts[one.memory_id][1] or None
-        )
-        for one in found
-    ]
+    asked = [*ids, *(other for one in found for other in one.same)]
+    doubts = unsettled_against(connection, asked, now_us, CONFLICT_CHARACTERS)
+    if not doubts:
+        return list(found)
+    results = []
+    for one in found:
+        of = [doubts[one.memory_id]] if one.memory_id in doubts else []
+        of += [
+            doubts[other]
+            for other in one.same
+            if other in doubts and _is_later(connection, doubts[other][0], one.memory_id)
+        ]
+        if of and not one.contradicted_by:
+            by, text = of[0]
+            conflict = None if by in ids else " ".join(text.split()) or None
+            results.append(msgspec.structs.replace(one, doubted_by=by, conflict=conflict))
+        else:
+            results.append(one)
+    return results
+
+
+def _denied(connection: Connection, wordings: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
+    """Return which of some wordings is denied, and by what: the first, which stands for all, or another by
+    what was said later than the first.
+    """
+    first, *others = wordings
+    ids = {one["memory_id"] for one in wordings}
+    if by := first["contradicted_by"]:
+        return first["memory_id"], by
+    for one in others:
+        by = one["contradicted_by"]
+        if by and by not in ids and _is_later(connection, by, first["memory_id"]):
+            return one["memory_id"], by
+    return first["memory_id"], None
+
+
+def _is_later(connection: Connection, memory_id: str, other_id: str) -> bool:
+    """Say whether a memory was said last after another was."""
+    found = connection.execute(_LATER, (memory_id, other_id)).fetchone()
+    return bool(found and found[0])
 
 
 def _nearest_parts(

@@ -122,6 +122,38 @@ def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_w
     assert [one["memory_id"] for one in _store(model_daemon, newer)["may_replace"]] == [first["memory_id"]]
 
 
+def test_what_may_take_the_place_of_a_result_is_shown_beside_it(model_daemon: Home) -> None:
+    given = {"event_type": "decision", "project": "shop-listings"}
+    old = "Images of the real estate listings are stored in MongoDB GridFS together with their metadata."
+    ids = [
+        _store(model_daemon, content, **given)["memory_id"]
+        for content in (old, "Images of the real estate listings live in S3 now.")
+    ]
+    until(model_daemon.caught_up)
+    asked = {"text": "where are listing images stored?", "project": given["project"]}
+    found = model_daemon.call("memory.query", **asked)
+    assert sorted(one["memory_id"] for one in found["results"]) == sorted(ids)
+    assert found["more"] == 0
+    assert len(model_daemon.call("memory.query", **asked, limit=1)["results"]) == 1
+
+
+def test_what_may_deny_a_wording_is_told_of_the_one_that_stands_for_it(model_daemon: Home) -> None:
+    given = {"event_type": "decision", "project": "nightly"}
+    for content in (
+        "Staging is rebuilt every night at 02:00 UTC.",
+        "The staging environment gets rebuilt nightly at 02:00 UTC.",
+        "Every night at 02:00 UTC we rebuild staging.",
+    ):
+        _store(model_daemon, content, **given)
+    newest = _store(model_daemon, "Staging is rebuilt every night at 03:00 UTC.", **given)
+    until(model_daemon.caught_up)
+    assert newest["may_contradict"] or newest["contradicts"]
+    found = model_daemon.call("memory.query", text="when is staging rebuilt?", project="nightly")
+    fronts = [one for one in found["results"] if one["memory_id"] != newest["memory_id"]]
+    assert newest["memory_id"] in [one.get("doubted_by") or one.get("contradicted_by") for one in fronts]
+    assert [one for one in fronts if one.get("same")], fronts
+
+
 def test_a_prompt_brings_up_what_may_be_denied_beside_what_may_deny_it(
     model_daemon: Home, tmp_path: Path
 ) -> None:
