@@ -50,7 +50,7 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-SAY_MORE = {"audit", "git_events", "memories", "retrievals"}
+SAY_MORE = {"audit", "conversations", "git_events", "memories", "retrievals"}
 """Views that say more than that version's did; `test_versions` pins their digests."""
 
 RECKONED = {
