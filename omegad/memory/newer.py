@@ -8,31 +8,31 @@ from omegad.memory.relating import OVERRIDDEN_COSINE, may_replace
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.storage.driver import Connection
 
+LOOKED_MAX = 20  # pairs, the latest first
 _EPISODIC = ", ".join(f"'{name}'" for name in sorted(EPISODIC_TYPES))
 
-# No offer is kept but in the view of conflicts, which replays and the post do without: what was offered is
-# told by the edge and the texts again.
+# No offer to replace is kept: what was offered is told by the edge and the texts again.
 _NEWER = f"""
-SELECT o.id, n.id, o.content, n.content, e.weight
+SELECT o.node_id, n.node_id, o.content, n.content, e.weight
 FROM memories AS o
   JOIN edges AS e ON e.target_id = o.node_id AND e.edge_type = 'related' AND e.weight >= {OVERRIDDEN_COSINE}
   JOIN memories AS n ON n.node_id = e.source_id
-WHERE o.id IN (SELECT value FROM json_each(:rows)) AND n.id IN (SELECT value FROM json_each(:among))
-  AND n.said_us >= o.said_us AND n.project IS o.project AND n.entity_id IS o.entity_id AND {active("n")}
+WHERE o.node_id IN (SELECT value FROM json_each(:ids)) AND n.said_us >= o.said_us
+  AND n.project IS o.project AND n.entity_id IS o.entity_id AND {active("n")}
   AND n.event_type NOT IN ({_EPISODIC}) AND o.event_type NOT IN ({_EPISODIC})
-ORDER BY n.said_us, n.id
+  AND NOT EXISTS (
+    SELECT 1 FROM conflict_offers AS c WHERE c.verdict IS NOT NULL
+      AND (c.memory_id, c.target_id) IN ((n.node_id, o.node_id), (o.node_id, n.node_id))
+  )
+ORDER BY n.said_us DESC, n.id DESC LIMIT {LOOKED_MAX}
 """
 
 
-def newer(
-    connection: Connection, rows: Collection[int], among: Collection[int], now_us: int
-) -> list[tuple[int, int]]:
-    """Return, by row, each of some memories with each *among* others that may take its place, the one said
-    last last.
-    """
-    values = {"rows": to_json([*rows]), "among": to_json([*among]), "now_us": now_us}
-    return [
-        (older_row, newer_row)
-        for older_row, newer_row, older_text, newer_text, cosine in connection.execute(_NEWER, values)
-        if may_replace(newer_text, older_text, cosine)
-    ]
+def newer(connection: Connection, memory_ids: Collection[str], now_us: int) -> dict[str, tuple[str, str]]:
+    """Return, by memory, the id and text of the latest that may take its place, of some memories."""
+    found = dict[str, tuple[str, str]]()
+    rows = connection.execute(_NEWER, {"ids": to_json([*memory_ids]), "now_us": now_us})
+    for older_id, newer_id, older_text, newer_text, cosine in rows:
+        if older_id not in found and may_replace(newer_text, older_text, cosine):
+            found[older_id] = (newer_id, newer_text)
+    return found

@@ -1,9 +1,9 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -14,7 +14,6 @@ from omegad.index.filters import Filters
 from omegad.index.scope import Scope
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.index.words import Vocabulary
-from omegad.memory.newer import newer
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, folding, following, near_names, ranking, results
@@ -55,19 +54,6 @@ Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
 
 PROVED, PROBATION = (len(SHOWN) + PRIOR.index(name) for name in ("rating", "probation"))
-
-
-MayReplace = Callable[[Collection[int], Collection[int]], list[tuple[int, int]]]
-
-
-class Beside(NamedTuple):
-    """What is asked for an answer beside what was looked at: `is_any_of`, whether any of all was said from
-    and until then, and `may_replace`, which of some rows may be replaced by which of others, in pairs, where
-    there are edges to tell it by.
-    """
-
-    is_any_of: Callable[[tuple[int, int]], bool]
-    may_replace: MayReplace | None = None
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -187,8 +173,8 @@ def answered(
     connection: Connection, query: QueryMemory, seen: Observed, sources: Sources, now_us: int
 ) -> Matches:
     """Return the best of what was looked at in these views."""
-    beside = Beside(partial(has_any_of, connection, query, now_us), partial(newer, connection, now_us=now_us))
-    return answers_of(connection, query, seen, sources, now_us, beside=beside)
+    is_any_of = partial(has_any_of, connection, query, now_us)
+    return answers_of(connection, query, seen, sources, now_us, is_any_of=is_any_of)
 
 
 def answers_of(
@@ -198,10 +184,12 @@ def answers_of(
     sources: Sources,
     now_us: int,
     *,
-    beside: Beside,
+    is_any_of: Callable[[tuple[int, int]], bool],
 ) -> Matches:
-    """Return the best of what was looked at, unless it is too unlikely that any of it answers."""
-    nothing_of = _nothing_of(query, seen, now_us, beside.is_any_of)
+    """Return the best of what was looked at, unless it is too unlikely that any of it answers; *is_any_of*
+    says whether any of all that is asked was said from and until then.
+    """
+    nothing_of = _nothing_of(query, seen, now_us, is_any_of)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
@@ -219,8 +207,6 @@ def answers_of(
     answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
         shown = ranking.beside(answers, sources.model.beside, belonging(answers[0].id, seen))
-        if beside.may_replace is not None:
-            shown = _with_newer(shown, best, beside.may_replace)[: query.limit]
         answers, same = _folded(connection, shown, seen)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
@@ -429,16 +415,6 @@ def _statements(
         denies=denies,
         texts=[one.text for one in known],
     )
-
-
-def _with_newer(shown: list[Ranked], best: Sequence[Ranked], may_replace: MayReplace) -> list[Ranked]:
-    """Return what is shown with what may take the place of one of them, however far behind that is."""
-    rows = {one.id for one in shown}
-    cut = [one for one in best if one.id not in rows]
-    if not cut:
-        return shown
-    later = {row for _, row in may_replace(rows, [one.id for one in cut])}
-    return [*shown, *(one for one in cut if one.id in later)]
 
 
 def _folded(

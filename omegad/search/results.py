@@ -7,6 +7,7 @@ import msgspec
 
 from omegad.embedding.passages import short_passages
 from omegad.memory.edges import unsettled_against
+from omegad.memory.newer import newer
 from omegad.memory.owner import OWNED
 from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.strength import USES, strengths
@@ -149,11 +150,14 @@ def read(
 
 def with_doubts(connection: Connection, found: Sequence[Result], now_us: int) -> list[Result]:
     """Return results, each that a later memory may contradict, or of which it may contradict another wording,
-    with that.
+    with that; and the first with a later one that may take its place and is no result.
     """
     ids = [one.memory_id for one in found]
     asked = [*ids, *(other for one in found for other in one.same)]
     doubts = unsettled_against(connection, asked, now_us, CONFLICT_CHARACTERS)
+    for older, (by, text) in newer(connection, ids[:1], now_us).items():
+        if by not in asked:
+            doubts.setdefault(older, (by, text[:CONFLICT_CHARACTERS]))
     if not doubts:
         return list(found)
     results = []

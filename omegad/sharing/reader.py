@@ -38,7 +38,7 @@ from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import parse_time
 from omegad.search.candidates import CANDIDATES, TOLD_WITHIN_US, Candidates, SearchRequest, put_together, span
-from omegad.search.pipeline import Beside, Matches, QueryMemory, Sources, answers_of, looked_at
+from omegad.search.pipeline import Matches, QueryMemory, Sources, answers_of, looked_at
 from omegad.search.question import Question, compared, understood
 from omegad.search.results import Result
 from omegad.sharing.post.reading import Count, Filter, HeldAtPost, Passage, Reading
@@ -153,7 +153,7 @@ class Reader:
         """Catch up, and find the best. Raises `Invalid` for what a post cannot be asked, and `NotFound` where
         nobody in the team is called as is asked for.
         """
-        for name in ("session_id", "as_of", "whose", "or_none", "or_others", "widen"):
+        for name in ("session_id", "as_of", "whose", "widen"):
             if getattr(query, name):
                 raise Invalid(
                     f"{name} cannot be asked of a post", hint="a home that shares with the team knows it"
@@ -255,8 +255,9 @@ class Reader:
                 candidates = _candidates(connection, rows, sought, scores if told else {})
                 sources = Sources(vectors, index, self._types)
                 seen = looked_at(connection, question, sought, candidates, sources)
-                beside = Beside(lambda _then: is_any_of_then)
-                return answers_of(connection, query, seen, sources, now_us, beside=beside)
+                return answers_of(
+                    connection, query, seen, sources, now_us, is_any_of=lambda _then: is_any_of_then
+                )
 
         return await anyio.to_thread.run_sync(ranked)
 

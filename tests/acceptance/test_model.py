@@ -122,19 +122,24 @@ def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_w
     assert [one["memory_id"] for one in _store(model_daemon, newer)["may_replace"]] == [first["memory_id"]]
 
 
-def test_what_may_take_the_place_of_a_result_is_shown_beside_it(model_daemon: Home) -> None:
+def test_a_result_says_what_may_take_its_place_and_is_cut(model_daemon: Home) -> None:
     given = {"event_type": "decision", "project": "shop-listings"}
-    old = "Images of the real estate listings are stored in MongoDB GridFS together with their metadata."
-    ids = [
+    old, new = (
         _store(model_daemon, content, **given)["memory_id"]
-        for content in (old, "Images of the real estate listings live in S3 now.")
-    ]
+        for content in (
+            "Images of the real estate listings are stored in MongoDB GridFS together with their metadata.",
+            "Images of the real estate listings live in S3 now.",
+        )
+    )
     until(model_daemon.caught_up)
-    asked = {"text": "where are listing images stored?", "project": given["project"]}
-    found = model_daemon.call("memory.query", **asked)
-    assert sorted(one["memory_id"] for one in found["results"]) == sorted(ids)
-    assert found["more"] == 0
-    assert len(model_daemon.call("memory.query", **asked, limit=1)["results"]) == 1
+    asked = {"text": "where are listing images stored?", "project": given["project"], "limit": 1}
+    (first,) = model_daemon.call("memory.query", **asked)["results"]
+    assert (first["memory_id"], first["doubted_by"]) == (old, new)
+    assert first["conflict"] == "Images of the real estate listings live in S3 now."
+    model_daemon.call("memory.supersede", memory_id=old, superseded_by=new)
+    until(model_daemon.caught_up)
+    (first,) = model_daemon.call("memory.query", **asked)["results"]
+    assert (first["memory_id"], first.get("doubted_by")) == (new, None)
 
 
 def test_what_may_deny_a_wording_is_told_of_the_one_that_stands_for_it(model_daemon: Home) -> None:
