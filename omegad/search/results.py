@@ -62,7 +62,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     referenced_date: str | None
     contradicted_by: str | None = None
     doubted_by: str | None = None
-    """A later memory that may contradict it, until somebody settles that."""
+    """A later memory that may contradict it or, of the first, take its place, until somebody settles that."""
     conflict: str | None = None
     """How `contradicted_by` begins, after the rule by which that denies it, unless that is found no more; or
     `doubted_by`, unless that is a result itself.
