@@ -137,7 +137,7 @@ def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> flo
     """Return the confidence below which nothing is answered, where such signs were found among so many."""
     if "ahead" in found:
         return multilingual().floor
-    return round(model.floor_of(memories), 6) if "log_cosine" in found else model.floor
+    return round(model.floor_of(memories), 6)
 
 
 def _holds_all(one: MemoryFeatures) -> bool:

@@ -16,9 +16,6 @@ from omegad.runtime.errors import Invalid
 Array = npt.NDArray[np.float64]
 
 WEIGHT_MAX = 1e6
-CAUTION_FADES = (
-    0.7  # the power of the number of memories by which the floor comes down to what it is among many
-)
 EXPONENT_MAX = 700.0  # of what a float holds
 
 
@@ -57,9 +54,9 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `ranking` weighs each feature; `lengths` are the least and the most of how long the candidates' texts were
     in the fit. `confidence`, and `confidence_by_words` where there are no vectors, have for each sign what a
     unit of it adds to the log-odds that the best results answer; `floor` is the confidence below which
-    nothing is answered, `caution` times as much for a sole memory, whose likeness says little beside that of
-    no other. What is more than `beside` behind the first result is not shown beside it: a unit is an e-fold
-    of how likely it is to be the answer.
+    nothing is answered. For a sole memory its odds are `caution` times as high, since those of its answers
+    are as well: whoever has stored little asks for that, whatever the signs say. What is more than `beside`
+    behind the first result is not shown beside it: a unit is an e-fold of how likely it is to be the answer.
     """
 
     provenance: str
@@ -73,9 +70,11 @@ class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     beside: float
 
     def floor_of(self, memories: int) -> float:
-        """Return the confidence below which nothing is answered from so many memories."""
-        share = math.pow(max(1, memories), -CAUTION_FADES)
-        return min(1.0, self.floor * (1 + (self.caution - 1) * share))
+        """Return the confidence below which nothing is answered from so many memories: `caution` goes down to
+        its root of that degree.
+        """
+        odds = self.floor * math.pow(self.caution, 1 / max(1, memories))  # to 1 - floor
+        return odds / (odds + 1 - self.floor)
 
     def contributions(self, features: Array, names: tuple[str, ...], length: float, covered: float) -> Array:
         """Return what each feature adds to each score; *features* has the shape (candidates, names),

@@ -36,14 +36,13 @@ from tests.builders import EMBEDDER, START_US, embedded, stored
 from tests.retrieval.dataset import FOLDER, load_memories, load_questions
 from tests.shown import Shown
 
-FIRST_DAY = "first day"
+NOTES, FIRST_DAY = "notes", "first day"
 RESULTS = 10
 MINUTE_US = 60_000_000
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-FEW = {1: 40, 3: 4, 10: 2, 30: 1}
-"""Of how many memories the small stores are that questions are asked of as well, and the odds that they hold
-the answer where one is given at all: whoever has stored little knows what, and asks for that.
-"""
+FEW = (1, 3, 10, 30)
+"""Of how many memories the small stores are that questions are asked of as well."""
 
 Embed = Callable[[str], bytes]
 
@@ -100,7 +99,7 @@ def own() -> Iterator[Corpus]:
         inside = [memory for memory in memories if memory.project == project]
         keys = {memory.key for memory in inside}
         yield Corpus(
-            domain="notes",
+            domain=NOTES,
             name=project,
             memories=[
                 Memory(
@@ -229,6 +228,26 @@ def realtalk(path: Path, domain: str) -> Iterator[Corpus]:
     yield Corpus(domain=domain, name=path.stem, memories=memories, questions=questions)
 
 
+def articles(path: Path, domain: str) -> Iterator[Corpus]:
+    """Yield the articles of a file in the form of SQuAD, one memory a sentence; a question is answered by that
+    in which its answer begins.
+    """
+    for number, article in enumerate(json.loads(path.read_text())["data"]):
+        memories, questions = list[Memory](), list[Question]()
+        for place, paragraph in enumerate(article["paragraphs"]):
+            begins = [0, *(found.end() for found in SENTENCE_END.finditer(paragraph["context"]))]
+            for begin, end in zip(begins, [*begins[1:], None], strict=True):
+                memories.append(
+                    Memory(key=f"{place} {begin}", content=paragraph["context"][begin:end].strip())
+                )
+            for one in paragraph["qas"]:
+                answer = min((each["answer_start"] for each in one["answers"]), default=None)
+                key = None if answer is None else max(begin for begin in begins if begin <= answer)
+                gold = frozenset[str]() if key is None else frozenset([f"{place} {key}"])
+                questions.append(Question(text=one["question"], kind="article", gold=gold))
+        yield Corpus(domain=domain, name=f"{domain}-{number}", memories=memories, questions=questions)
+
+
 def precision(folder: Path) -> Iterator[Corpus]:
     """Yield the beliefs of a folder of fixtures in the form of PrecisionMemBench by their scope, and what they
     are to be asked; what is pinned is shown anyhow, and so neither right nor wrong.
@@ -270,6 +289,7 @@ def of_files(parser: argparse.ArgumentParser) -> None:
         ("--sets", "files of sets of memories and questions"),
         ("--locomo", "files of conversations in the form of LoCoMo"),
         ("--realtalk", "files of chats in the form of REALTALK"),
+        ("--articles", "files of articles in the form of SQuAD"),
     ):
         parser.add_argument(name, help=what, nargs="*", default=[], metavar="DOMAIN=FILE")
     parser.add_argument(
@@ -280,7 +300,12 @@ def of_files(parser: argparse.ArgumentParser) -> None:
 def named(options: argparse.Namespace) -> list[Corpus]:
     """Return the project's own set, and those of the files that a program was told of."""
     found = list(own())
-    for read, given in ((sets, options.sets), (locomo, options.locomo), (realtalk, options.realtalk)):
+    for read, given in (
+        (sets, options.sets),
+        (locomo, options.locomo),
+        (realtalk, options.realtalk),
+        (articles, options.articles),
+    ):
         for one in given:
             domain, path = one.split("=", 1)
             found += read(Path(path), domain)

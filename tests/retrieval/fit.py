@@ -29,7 +29,18 @@ from omegad.search import confidence
 from omegad.search import model as models
 from omegad.search.features import FEATURES, MATCHING, PRIOR, TOLD
 from omegad.search.model import Newness, RankingModel, Weight
-from tests.retrieval.corpora import FEW, Asked, Library, embedder, first_day, named, of_files, precision
+from tests.retrieval.corpora import (
+    FEW,
+    FIRST_DAY,
+    NOTES,
+    Asked,
+    Library,
+    embedder,
+    first_day,
+    named,
+    of_files,
+    precision,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -62,13 +73,15 @@ OF_VECTORS = frozenset({"log_cosine", "lead"})
 RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
 ROUNDS = 2
 LOST = 2.0  # how much more an answer that is not shown costs than one that is none and is
+SOLE_ODDS = 40.0
+"""The odds that what a sole memory is asked for it holds, beside what the signs say: whoever has stored little
+knows what, and asks for that. Among so many they are their root of that degree.
+"""
 FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
 # Questions that stores of each size in `FEW` are asked in each domain: half have an answer there, a quarter
 # are of other projects
 SMALL = 200
-# Share of what is answered in whole projects whose confidence is above the floor, in the domain where it is
-# least
-ANSWERED = 0.985
+ANSWERED = 0.99  # share of what is answered whose confidence is above the floor, in the mean of all kinds
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
 TURNS = ("asks", "answers", "first_person", "dated")
 """The features of turns, which are fitted by themselves as well; of long texts they say nothing."""
@@ -114,6 +127,10 @@ def main() -> int:
         _fit_turns(library, options)
         save()
         return 0
+    if options.confidence:
+        _fit_confidence(Library([*corpora, *first_day()], embed), options)
+        save()
+        return 0
     judgements = [*first_day(), *(one for folder in options.precision for one in precision(folder))]
     library = Library([*corpora, *judgements], embed)
     start = _model(
@@ -135,7 +152,7 @@ def main() -> int:
         _print(f"without {domain}", domain, asked[domain], partial(library.rank, model=_ranking(others)))
     newness = _newness(library, fitted_to, start)
     fitted = msgspec.structs.replace(start, newness=newness, provenance=_provenance(fitted_to))
-    fitted = _confidence(library, fitted, fitted_to)
+    fitted = _confidence(library, fitted, asked, options.aside)
     judged = [library.ask(corpus, question, fitted) for corpus in judgements for question in corpus.questions]
     fitted = _beside(library, fitted, fitted_to | _by_domain(judged))
     for domain, some in asked.items():
@@ -168,8 +185,28 @@ def _fit_turns(library: Library, options: argparse.Namespace) -> None:
     for domain, some in asked.items():
         _print("fitted to all", domain, some, partial(library.rank, model=fitted))
     if options.write:
-        said = f"{start.provenance.split('; turns', 1)[0]}; turns beside these: {_counts(fitted_to)}"
-        _write(msgspec.structs.replace(fitted, provenance=said))
+        _write(_telling(fitted, "turns", fitted_to))
+
+
+def _fit_confidence(library: Library, options: argparse.Namespace) -> None:
+    start = models.fitted()
+    asked = _by_domain(
+        library.ask(corpus, question, start)
+        for corpus in library.corpora
+        for question in corpus.questions
+        if question.gold and corpus.domain != FIRST_DAY
+    )
+    fitted = _confidence(library, start, asked, options.aside)
+    if options.write:
+        fitted_to = {domain: some for domain, some in asked.items() if domain not in options.aside}
+        _write(_telling(fitted, "confidence", fitted_to))
+
+
+def _telling(model: RankingModel, part: str, domains: Domains) -> RankingModel:
+    """Return the model with what a part of it was fitted to, beside the others, in its provenance."""
+    before = [said for said in model.provenance.split("; ") if not said.startswith(part)]
+    told = "; ".join([*before, f"{part} beside these: {_counts(domains)}"])
+    return msgspec.structs.replace(model, provenance=told)
 
 
 def _by_domain(asked: Iterable[Asked]) -> Domains:
@@ -273,15 +310,16 @@ def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness
     return max(found, key=lambda pair: pair[0])[1]
 
 
-def _confidence(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
-    """Return the model with logistic regressions of whether one of the best results answers.
-
-    In whole projects, which weigh as much as the small stores, what answers weighs the same as what does not;
-    in small stores by `FEW`.
+def _confidence(
+    library: Library, model: RankingModel, domains: Domains, aside: Sequence[str]
+) -> RankingModel:
+    """Return the model with logistic regressions of whether one of the best results answers, fitted to the
+    domains that are not kept aside, and with the floor.
     """
-    signs = list(_signs(library, model, domains))
+    everything = list(_signs(library, model, domains))
+    signs = [one for one in everything if one.domain not in aside]
     by_meaning = _logistic(signs, SIGNS)
-    for left_out in domains:
+    for left_out in sorted({one.domain for one in signs}):
         others = _logistic([one for one in signs if one.domain != left_out], SIGNS)
         some = [one for one in signs if one.domain == left_out and "log_cosine" in one.found]
         losses = [
@@ -293,52 +331,30 @@ def _confidence(library: Library, model: RankingModel, domains: Domains) -> Rank
             f"confidence without {left_out}: log loss {np.average(losses, weights=_weights(some)):.4f}\n"
         )
     by_words = _logistic(signs, tuple(name for name in SIGNS if name not in OF_VECTORS))
-    sure = [(one, models.probability(by_meaning, one.found)) for one in signs if "log_cosine" in one.found]
-    whole = [
-        [value for one, value in sure if one.domain == domain and one.answers and not one.size]
-        for domain in domains
-    ]
-    floor = min(float(np.quantile(some, 1 - ANSWERED)) for some in whole)
-    for domain, is_small, is_answer in product(domains, (False, True), (True, False)):
-        below = [
-            value < floor
-            for one, value in sure
-            if (one.domain, one.size > 0, one.answers) == (domain, is_small, is_answer)
-        ]
-        told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
-        sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
-    fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
-    return msgspec.structs.replace(fitted, caution=_caution(library, fitted))
-
-
-def _caution(library: Library, model: RankingModel) -> float:
-    """Return how many times the floor, for a sole memory, tells best what the homes of the first day answer
-    from what they do not; an answer lost costs as much as two that are none.
-    """
-    found = []
-    for corpus in first_day():
-        for question in corpus.questions:
-            asked = library.ask(corpus, question, model)
-            best = library.rank(asked, model)[: confidence.JUDGED]
-            sure = models.probability(model.confidence, library.signs(asked, model))
-            found.append((len(corpus.memories), sure, not asked.gold.isdisjoint(best)))
-    answered, others = (
-        [(size, sure) for size, sure, answers in found if answers is which] for which in (True, False)
+    sure = defaultdict[tuple[str, bool, bool], list[float]](list)
+    for one in everything:
+        if "log_cosine" in one.found:
+            sure[one.domain, one.size > 0, one.answers].append(models.probability(by_meaning, one.found))
+    floor = _floor([some for (domain, _, answers), some in sure.items() if answers and domain not in aside])
+    for (domain, is_small, answers), some in sorted(sure.items()):
+        told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if answers else 'not answered'}"
+        below = fmean(value < floor for value in some)
+        sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * below:.1f} %\n")
+    for weights in (by_meaning, by_words):
+        weights["few"] += math.log(SOLE_ODDS)
+    return msgspec.structs.replace(
+        model, confidence=by_meaning, confidence_by_words=by_words, floor=floor, caution=SOLE_ODDS
     )
 
-    def told(times: float) -> float:
-        cautious = msgspec.structs.replace(model, caution=times)
-        kept = fmean(sure >= cautious.floor_of(size) for size, sure in answered)
-        return LOST * kept + fmean(sure < cautious.floor_of(size) for size, sure in others)
 
-    tried: list[float] = np.arange(1.0, 10.0, 0.5).tolist()
-    times = max(tried, key=told)
-    fitted = msgspec.structs.replace(model, caution=times)
-    shares = [100 * fmean(sure < fitted.floor_of(size) for size, sure in some) for some in (answered, others)]
-    sys.stdout.write(
-        f"below {times:.1f} floors on the first day: answered {shares[0]:.1f} %, not {shares[1]:.1f} %\n"
+def _floor(answered: Sequence[Sequence[float]]) -> float:
+    """Return the highest confidence that so many of the answers of each kind have, in the mean."""
+    tried: list[float] = sorted(value for some in answered for value in some)
+    return max(
+        value
+        for value in tried
+        if fmean(fmean(sure >= value for sure in some) for some in answered) >= ANSWERED
     )
-    return times
 
 
 def _beside(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
@@ -369,7 +385,7 @@ def _measure(library: Library, model: RankingModel, asked: Asked, most: float) -
 
 def _signs(library: Library, model: RankingModel, domains: Domains) -> Iterator[Signs]:
     """Yield what is found for each domain's questions: asked of their own projects, of others, and of
-    small stores.
+    small stores. Homes of the first day are small stores of notes.
     """
     chance = random.Random(1)  # noqa: S311  a sample, not a secret
     for domain, some in domains.items():
@@ -408,19 +424,24 @@ def _signs(library: Library, model: RankingModel, domains: Domains) -> Iterator[
                 found=library.signs(one, model),
                 answers=not one.gold.isdisjoint(best),
             )
+    for corpus in library.corpora:
+        for question in corpus.questions if corpus.domain == FIRST_DAY else ():
+            one = library.ask(corpus, question, model)
+            yield Signs(
+                domain=NOTES,
+                size=len(corpus.memories),
+                found=library.signs(one, model),
+                answers=not one.gold.isdisjoint(library.rank(one, model)[: confidence.JUDGED]),
+            )
 
 
 def _weights(signs: Sequence[Signs]) -> Array:
-    """Return the weight of each, by its domain, the size of its store and whether it answers."""
-    counts = Counter((one.domain, one.size, one.answers) for one in signs)
-    odds = [FEW.get(one.size, 1) for one in signs]
-    shares = [
-        (each if one.answers else 1) / (1 + each) / (len(FEW) if one.size else 1)
-        for one, each in zip(signs, odds, strict=True)
-    ]
-    return np.array(
-        [share / counts[one.domain, one.size, one.answers] for one, share in zip(signs, shares, strict=True)]
-    )
+    """Return the weight of each: whole projects and small stores of each domain weigh the same, and in these
+    what answers and what does not.
+    """
+    kinds = [(one.domain, one.size > 0, one.answers) for one in signs]
+    counts = Counter(kinds)
+    return np.array([1 / len(counts) / counts[kind] for kind in kinds])
 
 
 def _logistic(signs: Sequence[Signs], names: tuple[str, ...]) -> dict[str, float]:
@@ -506,7 +527,7 @@ def _rounded(fitted: RankingModel) -> RankingModel:
         lengths=(round(fitted.lengths[0], 3), round(fitted.lengths[1], 3)),
         confidence={name: round(value, 3) for name, value in fitted.confidence.items()},
         confidence_by_words={name: round(value, 3) for name, value in fitted.confidence_by_words.items()},
-        floor=round(fitted.floor, 3),
+        floor=math.floor(fitted.floor * 1_000) / 1_000,  # at which an answer stands
         caution=round(fitted.caution, 3),
         beside=round(fitted.beside, 3),
     )
@@ -534,6 +555,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--turns", action="store_true", help="fit what turns show alone, beside the other weights in force"
+    )
+    parser.add_argument(
+        "--confidence", action="store_true", help="fit the confidence alone, beside the ranking in force"
     )
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
     return parser.parse_args()

@@ -2,15 +2,19 @@
 where nothing speaks for it.
 """
 
+import math
+
 import msgspec
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import projections
 from omegad import search
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
 from omegad.search import Matches
-from omegad.search.model import fitted
+from omegad.search.model import fitted, probability
 from tests.builders import EMBEDDER, START_US, deleted, edited, stored, superseded
 from tests.searching import DAY_US, LATER_US, MODES, Searched, day
 
@@ -277,6 +281,17 @@ def test_what_is_faintly_alike_may_well_be_the_answer_where_it_is_all_there_is_a
     put_deploys(views)
     assert faint > least > unlike
     assert views.matches("which database did we choose?").confidence < faint / 3
+
+
+@given(st.floats(0.01, 0.9), st.floats(1, 1_000), st.integers(1, 1_000), st.floats(-8, 8))
+def test_what_few_memories_are_asked_for_is_met_with_silence_by_the_same_signs_as_among_many(
+    floor: float, caution: float, memories: int, signs: float
+) -> None:
+    model = msgspec.structs.replace(fitted(), floor=floor, caution=caution)
+    assume(abs(signs - math.log(floor / (1 - floor))) > 1e-6)
+    odds = {"signs": 1.0, "few": math.log(caution)}
+    among_few = probability(odds, {"signs": signs, "few": 1 / memories})
+    assert (among_few < model.floor_of(memories)) == (probability(odds, {"signs": signs}) < floor)
 
 
 def test_by_the_model_for_all_languages_an_answer_must_stand_out_from_what_is_as_near_as_all(
