@@ -335,10 +335,12 @@ def _confidence(
     for one in everything:
         if "log_cosine" in one.found:
             sure[one.domain, one.size > 0, one.answers].append(models.probability(by_meaning, one.found))
-    floor = _floor([some for (domain, _, answers), some in sure.items() if answers and domain not in aside])
-    for (domain, is_small, answers), some in sorted(sure.items()):
+    floor = _floor(
+        [values for (domain, _, answers), values in sure.items() if answers and domain not in aside]
+    )
+    for (domain, is_small, answers), values in sorted(sure.items()):
         told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if answers else 'not answered'}"
-        below = fmean(value < floor for value in some)
+        below = fmean(value < floor for value in values)
         sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * below:.1f} %\n")
     for weights in (by_meaning, by_words):
         weights["few"] += math.log(SOLE_ODDS)
