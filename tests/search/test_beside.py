@@ -42,8 +42,18 @@ def test_what_is_far_less_likely_is_counted_and_not_shown(views: Searched) -> No
 def test_what_is_about_as_likely_stays(views: Searched) -> None:
     for number in range(3):
         views.put(f"m{number}", f"the export of shop{number} runs nightly, at {number} o'clock")
-    found = views.matches("when does the export run nightly?", all=False)
-    assert len(found.results) == 3
+    question = "when does the export run nightly?"
+    found = views.matches(question, all=False)
+    assert (len(found.results), found.beyond) == (3, 0)
+    one = views.matches(question, all=False, limit=1)
+    assert (one.results, one.more, one.beyond) == (found.results[:1], 0, 2)
+    assert views.matches(question, limit=1).beyond == 0
+
+
+def test_what_is_far_less_likely_is_not_counted_beyond_the_limit(views: Searched) -> None:
+    put_many(views)
+    found = views.matches("why does the nightly export times out", all=False, limit=1)
+    assert (len(found.results), found.more, found.beyond) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("question", ["what happened in March?", "what happened march", "was war März"])

@@ -148,6 +148,8 @@ def _say_what_is_not_there(answer: Answer) -> None:
         print(f"nothing is of {answer['nothing_of']}, the time that the question names")
     if answer["more"]:
         print(f"{answer['more']} more, far less likely; --all shows them")
+    if answer["beyond"]:
+        print(f"{answer['beyond']} more may answer as well; a higher --limit shows them")
 
 
 def _nothing(answer: Answer) -> str:
