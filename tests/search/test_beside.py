@@ -4,10 +4,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from omegad.search import folding
+from omegad.search import folding, results
 from omegad.search.folding import Saying
 from tests.builders import rated, stored
-from tests.searching import Searched, day
+from tests.searching import LATER_US, Searched, day
 
 ONE_FACT = (
     "Billing runs on PostgreSQL 16",
@@ -124,3 +124,17 @@ def test_what_follows_a_turn_that_asks_nothing_stays_behind(views: Searched) -> 
     for place, text in enumerate(("Anna: the deploy of the shop failed", "Bert: a certificate")):
         views.put(f"turn {place}", text, session_id="s")
     assert views.found("why did the deploy of the shop fail?", all=False) == ["turn 0"]
+
+
+def test_what_may_take_the_place_of_the_first_is_found_by_its_edges_and_not_through_its_project(
+    views: Searched,
+) -> None:
+    views.put("old", "the export runs nightly")
+    looked: list[str] = []
+    views.connection.set_trace_callback(looked.append)
+    results.with_doubts(views.connection, views.find("when does the export run?"), LATER_US)
+    views.connection.set_trace_callback(None)
+    (sql,) = [one for one in looked if "edges AS e" in one and "related" in one]
+    steps = [row[3] for row in views.plans(sql)]
+    assert [one for one in steps if "edges_by_target" in one], steps
+    assert [one for one in steps if "memories_by_project" in one] == []
