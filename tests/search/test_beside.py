@@ -102,6 +102,18 @@ def test_what_differs_in_a_number_a_name_or_a_sign_is_not_the_same(other: str) -
     assert folding.groups(sayings, np.ones((2, 2))) == [[0], [1]]
 
 
+@pytest.mark.parametrize(
+    ("limit", "groups"), [("twenty", [[0], [1]]), ("15", [[1, 0]]), ("fifteen", [[1, 0]])]
+)
+def test_a_number_in_words_is_a_number(limit: str, groups: list[list[int]]) -> None:
+    texts = (
+        "Sessions expire after fifteen minutes of silence",
+        f"After {limit} minutes in which nobody said a word a session is over",
+    )
+    sayings = [Saying(text, 0.0, number) for number, text in enumerate(texts)]
+    assert folding.groups(sayings, np.ones((2, 2))) == groups
+
+
 def test_turns_of_a_conversation_and_long_texts_are_never_the_same() -> None:
     turns = [Saying(text, 0.0, number, is_spoken=True) for number, text in enumerate(ONE_FACT)]
     texts = [Saying(text * 30, 0.0, number) for number, text in enumerate(ONE_FACT)]

@@ -227,6 +227,10 @@ def test_a_revert_takes_back_what_has_its_title(revert: str, old: str) -> None:
             "The nightly export needs a single worker",
             "The nightly export needs three workers",
         ),
+        ("another value", "Retries are capped at 6", "Retries are capped at five"),
+        ("another value", "Sessions expire after 20 minutes", "Sessions expire after fifteen minutes"),
+        ("another value", "The pool holds twenty-five connections", "The pool holds twenty connections"),
+        ("another value", "The cache holds 500 entries", "The cache holds two hundred entries"),
         ("places changed", "The user prefers spaces to tabs", "The user prefers tabs to spaces"),
         (
             "named as not",
