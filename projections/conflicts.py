@@ -14,7 +14,7 @@ from omegad.memory.events import (
 from omegad.runtime.times import rfc3339
 
 NAME = "conflicts"
-VERSION = 1
+VERSION = 2
 EVENTS = (ConflictOffered, ConflictSettled, MemoryContradicted, MemorySuperseded, MemoryErased)
 
 SCHEMA = """
@@ -34,6 +34,13 @@ CREATE INDEX conflict_offers_by_target ON conflict_offers (target_id);
 
 CANONICAL = ("SELECT * FROM conflict_offers ORDER BY id",)
 
+# What nobody was asked has no similarity.
+_SAID = """
+INSERT INTO conflict_offers SELECT ?1, ?3, ?4, 0, ?5, ?2 WHERE NOT EXISTS (
+  SELECT 1 FROM conflict_offers
+  WHERE (memory_id = ?3 AND target_id = ?4) OR (memory_id = ?4 AND target_id = ?3)
+)
+"""
 _SETTLED = """
 UPDATE conflict_offers SET verdict = ?1 WHERE (memory_id = ?2 AND target_id = ?3)
   OR (memory_id = ?3 AND target_id = ?2)
@@ -47,6 +54,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("INSERT OR IGNORE INTO conflict_offers VALUES (?, ?, ?, ?, ?, NULL)", row)
         case ConflictSettled(memory_id=memory_id, target_id=target_id, verdict=verdict):
             yield Statement(_SETTLED, (verdict, memory_id, target_id))
+            at = rfc3339(recorded.occurred_at)
+            yield Statement(_SAID, (recorded.position, verdict, memory_id, target_id, at))
         case MemoryContradicted(memory_id=target_id, contradicted_by=memory_id):
             yield Statement(_SETTLED, ("contradicts", memory_id, target_id))
         case MemorySuperseded(memory_id=target_id, superseded_by=memory_id):

@@ -248,8 +248,9 @@ def unsettled_against(
 
 
 def are_offers_shown(connection: Connection) -> bool:
-    """Say whether the view of what was offered shows as much as that of memories: where it has failed, it
-    tells of nothing since.
+    """Say whether the view of what was offered shows as much as that of memories: where it has failed, or an
+    earlier version made tables of it that cannot be read, it tells of nothing since. Tables of an earlier
+    version that can be read are kept in step until they are built again, as those of every view.
     """
     return bool(connection.execute(_IS_SHOWN).fetchone()[0])
 

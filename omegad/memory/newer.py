@@ -11,12 +11,14 @@ from omegad.storage.driver import Connection
 LOOKED_MAX = 20  # pairs, the latest first
 _EPISODIC = ", ".join(f"'{name}'" for name in sorted(EPISODIC_TYPES))
 
-# No offer to replace is kept: what was offered is told by the edge and the texts again.
+# No offer to replace is kept: what was offered is told by the edge and the texts again. The order of joins is
+# said, since of the memories of a project few have an edge to one.
 _NEWER = f"""
 SELECT o.node_id, n.node_id, o.content, n.content, e.weight
 FROM memories AS o
-  JOIN edges AS e ON e.target_id = o.node_id AND e.edge_type = 'related' AND e.weight >= {OVERRIDDEN_COSINE}
-  JOIN memories AS n ON n.node_id = e.source_id
+  CROSS JOIN edges AS e ON e.target_id = o.node_id
+    AND e.edge_type = 'related' AND e.weight >= {OVERRIDDEN_COSINE}
+  CROSS JOIN memories AS n ON n.node_id = e.source_id
 WHERE o.node_id IN (SELECT value FROM json_each(:ids)) AND n.said_us >= o.said_us
   AND n.project IS o.project AND n.entity_id IS o.entity_id AND {active("n")}
   AND n.event_type NOT IN ({_EPISODIC}) AND o.event_type NOT IN ({_EPISODIC})

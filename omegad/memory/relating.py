@@ -107,16 +107,15 @@ def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tu
 
 def may_replace(newer: str, older: str, cosine: float) -> bool:
     """Say whether a text is so near to an older one that it was offered to take its place."""
-    if cosine >= REPLACEABLE_COSINE:
-        return True
-    new = _READ[newer]
-    return cosine >= _replacing_from(new, overlap(new, _READ[older]))
+    return _is_replaceable(_READ[newer], _READ[older], cosine)
 
 
-def _replacing_from(new: ComparedText, shared: float) -> float:
-    if new.is_overriding:
-        return OVERRIDDEN_COSINE
-    return ALIKE_COSINE if shared >= REPLACEABLE_JACCARD else REPLACEABLE_COSINE
+def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool:
+    return (
+        cosine >= REPLACEABLE_COSINE
+        or (cosine >= ALIKE_COSINE and overlap(new, old) >= REPLACEABLE_JACCARD)
+        or (cosine >= OVERRIDDEN_COSINE and new.is_overriding)
+    )
 
 
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
@@ -149,7 +148,7 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     judged = contradiction if is_near else given_up  # what names it is sure however far meanings are
     denied = judged(new.content, near.content)
     replaceable = None
-    if near.cosine is not None and near.cosine >= _replacing_from(new, shared):
+    if near.cosine is not None and _is_replaceable(new, old, near.cosine):
         excerpt = f"{near.content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
         replaceable = near.content if len(near.content) <= EXCERPT_CHARACTERS else excerpt
     is_variant = (

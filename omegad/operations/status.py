@@ -197,7 +197,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     once.
     """
     files: dict[str, int]
-    gateway_pid: int | None
+    web_pid: int | None
     disk_free_bytes: int
     rss_bytes: int
     connections: int
@@ -285,9 +285,7 @@ def exposition(status: ServiceStatus) -> str:
             "How much is not as it should be; the status says what.",
             len(status.degraded),
         ),
-        Metric(
-            "gateway_up", "gauge", "Whether the gateway of MCP runs.", int(status.gateway_pid is not None)
-        ),
+        Metric("web_up", "gauge", "Whether what speaks HTTP runs.", int(status.web_pid is not None)),
     )
     lines = []
     for metric in (*service, *_parts(status)):

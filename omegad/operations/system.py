@@ -269,7 +269,7 @@ class SystemDispatch:
                     "embeddings": self._paths.embeddings,
                 }
             ),
-            gateway_pid=endpoint.holder(self._paths.gateway_lock),
+            web_pid=endpoint.holder(self._paths.web_lock),
             disk_free_bytes=free_bytes(self._paths.home),
             rss_bytes=resident_bytes(),
             connections=connections,

@@ -142,10 +142,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What goes through much may take so long: the lint, pages of the log, lists of what is stale or junk."""
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
-    gateway_idle_s: Seconds = 3600.0
-    """Of no effect, and taken where it is set: sessions need no gateway that could be idle."""
-    gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
-    """`omegad gateway` serves MCP over HTTP at this port of 127.0.0.1; 0 is none."""
     web: tuple[Literal["page", "api", "mcp"], ...] = ()
     """What `omegad web` serves over HTTP: the page, the routes for programs, MCP."""
     web_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
@@ -225,9 +221,9 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     identity = _InHome("identity")  # where a person says who the agent is, a git repository
     skills = _InHome("skills")  # the folder of skills, unless others are set
     lock = _InHome("omegad.lock")  # held by the daemon that serves the home
-    gateway_lock = _InHome("gateway.lock")  # held by the process that speaks HTTP for the home
-    gateway_token = _InHome("gateway.token")  # what is asked of those who come over HTTP
-    gateway_log = _InHome("gateway.log")  # what that process prints, where that is sent there
+    web_lock = _InHome("web.lock")  # held by the process that speaks HTTP for the home
+    web_token = _InHome("web.token")  # what is asked of those who come over HTTP
+    web_log = _InHome("web.log")  # what that process prints, where that is sent there
     digest_key = _InHome("digest.key")  # what digests of what was said are made with
     daemon_log = _InHome("omegad.log")  # what a daemon started in the background prints
     self_check = _InHome("self-check.json")  # what the weekly check found

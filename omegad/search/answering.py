@@ -116,6 +116,7 @@ async def finish(
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
         more=matches.more,
+        beyond=matches.beyond,
         nothing_of=matches.nothing_of,
         unchecked=found.is_unchecked,
         query_id=uuid7(services.clock) if query.as_of is None else "",

@@ -11,6 +11,7 @@ import msgspec
 
 from omegad.index.terms import stemmed
 from omegad.search.model import Array
+from omegad.text.evidence.numbers import SPELLED
 from omegad.text.evidence.stance import are_variants, contradiction
 
 SAME_COSINE = 0.8
@@ -21,6 +22,7 @@ others that are about one thing.
 SHORT = 600  # characters at most, of what has one thing to say
 
 _VALUE = re.compile(r"\w*\d[\w.]*|(?<=\w\s)[A-Z]\w+")
+_SPELLED = re.compile(r"[^\W\d]+(?:-[^\W\d]+)*")
 
 
 class Saying(msgspec.Struct, frozen=True):
@@ -58,15 +60,19 @@ def groups(sayings: Sequence[Saying], cosines: Array) -> list[list[int]]:
 
 def _is_same(one: Saying, other: Saying) -> bool:
     older, newer = sorted((one, other), key=lambda saying: saying.said_us)
+    if one.is_spoken or other.is_spoken or max(len(one.content), len(other.content)) > SHORT:
+        return False
+    first, second = _in_digits(one.content), _in_digits(other.content)
     return (
-        not one.is_spoken
-        and not other.is_spoken
-        and max(len(one.content), len(other.content)) <= SHORT
-        and _holds_values(one.content, other.content)
-        and _holds_values(other.content, one.content)
+        _holds_values(first, second)
+        and _holds_values(second, first)
         and not are_variants(newer.content, older.content)
         and contradiction(newer.content, older.content) is None
     )
+
+
+def _in_digits(text: str) -> str:
+    return _SPELLED.sub(lambda word: str(SPELLED.get(word[0].lower(), word[0])), text)
 
 
 def _holds_values(text: str, other: str) -> bool:

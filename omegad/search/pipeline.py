@@ -113,10 +113,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     `confidence` is the probability that the first result answers, and its score; below a floor there are no
     results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
     yet, and were compared by their words alone. `more` counts the results within the limit that are left out
-    because they hardly answer beside the first. `floor` is that probability; modes that want words alone do
-    without. `nothing_of` is the time that the question names where no memory that it is asked of is, or was
-    until it was replaced, of then. `unchecked` says that nobody could look which later memories may deny what
-    is found, since the view `conflicts` has failed.
+    because they hardly answer beside the first, `beyond` what of all that was looked at only the limit leaves
+    out. `floor` is that probability; modes that want words alone do without. `nothing_of` is the time that
+    the question names where no memory that it is asked of is, or was until it was replaced, of then.
+    `unchecked` says that nobody could look which later memories may deny what is found, since the view
+    `conflicts` has failed.
     `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since no receipt
     is kept of it.
@@ -135,12 +136,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     stale_by: int
     took_ms: float
     unchecked: bool = False
+    beyond: int = 0
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a search, how likely the best of them answers and how likely it must be, how many
-    candidates had no vector to be compared by, how many more there are within the limit, how many memories
-    were looked among, and of which time that the question names none of them is.
+    candidates had no vector to be compared by, how many more there are within the limit and beyond it, how
+    many memories were looked among, and of which time that the question names none of them is.
     """
 
     results: list[Result]
@@ -148,6 +150,7 @@ class Matches(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     unembedded: int = 0
     more: int = 0
+    beyond: int = 0
     memories: int = 0
     nothing_of: str | None = None
 
@@ -204,10 +207,13 @@ def answers_of(
     floor = confidence.floor(signs, sources.model, seen.sought.scope.count)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in BY_WORDS or sure >= floor
-    answers, same = best[: query.limit], dict[int, tuple[int, ...]]()
+    answers, same, beyond = best[: query.limit], dict[int, tuple[int, ...]](), 0
     if not query.all and query.mode not in BY_WORDS and seen.sought.vector is not None:
-        shown = ranking.beside(answers, sources.model.beside, belonging(answers[0].id, seen))
+        likely = ranking.beside(best, sources.model.beside, belonging(best[0].id, seen))
+        within = {one.id for one in answers}
+        shown = [one for one in likely if one.id in within]
         answers, same = _folded(connection, shown, seen)
+        beyond = len(likely) - len(shown)
     more = min(query.limit, len(best)) - len(answers) - sum(map(len, same.values()))
     scale = sure / best[0].score
     explained = (
@@ -225,6 +231,7 @@ def answers_of(
         floor=floor,
         unembedded=unembedded,
         more=more if is_answer else 0,
+        beyond=beyond if is_answer else 0,
         memories=seen.sought.scope.count,
         nothing_of=nothing_of,
     )

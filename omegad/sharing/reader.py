@@ -71,9 +71,9 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     `degraded` is "keyword" where meaning was not looked at, which `because` explains. `unembedded` counts the
     candidates without vectors, `unfolded` the facts that the answer does not know of yet, `more` the results
-    that are left out because they hardly answer beside the first. `nothing_of` is the time that the question
-    names where nothing that it is asked of, and that holds, is of then. `approximate` says that vectors were
-    found by an index, which may miss some.
+    that are left out because they hardly answer beside the first, `beyond` those that the limit leaves out.
+    `nothing_of` is the time that the question names where nothing that it is asked of, and that holds, is of
+    then. `approximate` says that vectors were found by an index, which may miss some.
     """
 
     results: list[Result]
@@ -85,6 +85,7 @@ class TeamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     unembedded: int
     unfolded: int
     more: int
+    beyond: int
     nothing_of: str | None
     approximate: bool
     took_ms: float
@@ -187,6 +188,7 @@ class Reader:
             unembedded=matches.unembedded,
             unfolded=unfolded,
             more=matches.more,
+            beyond=matches.beyond,
             nothing_of=matches.nothing_of,
             approximate=vector is not None and self._reading.is_indexed,
             took_ms=round((time.perf_counter() - started) * 1e3, 3),

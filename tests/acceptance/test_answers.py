@@ -114,6 +114,23 @@ def test_the_stages_of_a_score_add_up_to_it_with_the_model(model_daemon: Home) -
 
 
 @pytest.mark.model
+def test_the_limit_is_told_of_where_it_leaves_out_what_is_about_as_likely(model_daemon: Home) -> None:
+    for shop in ("Lyon", "Turin", "Graz"):
+        model_daemon.call(
+            "memory.store",
+            content=f"The export of the shop in {shop} runs nightly",
+            event_type="lesson_learned",
+        )
+    asked = "when does the export of the shops run?"
+    for tool, words in (("omega_query", {"query": asked}), ("omega_lessons", {"topic": asked})):
+        answer = model_daemon.call("tools.call", name=tool, arguments={**words, "limit": 1})
+        assert answer["content"][0]["text"].endswith("\n2 more, about as likely: raise limit"), tool
+        assert answer["structured"]["beyond"] == 2
+    said = model_daemon.verb("query", asked, "--limit", "1").stdout
+    assert said.endswith("\n2 more may answer as well; a higher --limit shows them\n")
+
+
+@pytest.mark.model
 def test_a_tool_says_how_many_lessons_are_less_likely_and_not_that_there_are_none(
     model_daemon: Home,
 ) -> None:

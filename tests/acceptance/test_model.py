@@ -124,14 +124,7 @@ def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_w
 
 def test_a_result_says_what_may_take_its_place_and_is_cut(model_daemon: Home) -> None:
     given = {"event_type": "decision", "project": "shop-listings"}
-    old, new = (
-        _store(model_daemon, content, **given)["memory_id"]
-        for content in (
-            "Images of the real estate listings are stored in MongoDB GridFS together with their metadata.",
-            "Images of the real estate listings live in S3 now.",
-        )
-    )
-    until(model_daemon.caught_up)
+    old, new = _listing_images(model_daemon, **given)
     asked = {"text": "where are listing images stored?", "project": given["project"], "limit": 1}
     (first,) = model_daemon.call("memory.query", **asked)["results"]
     assert (first["memory_id"], first["doubted_by"]) == (old, new)
@@ -140,6 +133,33 @@ def test_a_result_says_what_may_take_its_place_and_is_cut(model_daemon: Home) ->
     until(model_daemon.caught_up)
     (first,) = model_daemon.call("memory.query", **asked)["results"]
     assert (first["memory_id"], first.get("doubted_by")) == (new, None)
+
+
+def _listing_images(home: Home, **given: str) -> tuple[str, str]:
+    """Store two memories, and return their ids: it is not asked what the second is to the first."""
+    old, new = (
+        _store(home, content, **given)
+        for content in (
+            "Images of the real estate listings are stored in MongoDB GridFS together with their metadata.",
+            "Images of the real estate listings live in S3 now.",
+        )
+    )
+    assert new["may_contradict"] == new["contradicts"] == []
+    until(home.caught_up)
+    return old["memory_id"], new["memory_id"]
+
+
+@pytest.mark.parametrize("order", ["{new} {old}", "{old} {new}"])
+def test_of_two_that_both_hold_none_is_said_to_take_the_others_place(model_daemon: Home, order: str) -> None:
+    given = {"event_type": "decision", "project": "shop-listings"}
+    old, new = _listing_images(model_daemon, **given)
+    asked = ("query", "where are listing images stored?", "--project", given["project"])
+    said = model_daemon.shown(*asked)
+    assert f"{new}, later, may deny {old}" in said
+    assert f"omegad memory settle {new} {old} compatible" in said
+    model_daemon.shown("memory", "settle", *order.format(old=old, new=new).split(), "compatible")
+    assert "may deny" not in model_daemon.shown(*asked)
+    assert model_daemon.call("views.verify")["ok"]
 
 
 def test_what_may_deny_a_wording_is_told_of_the_one_that_stands_for_it(model_daemon: Home) -> None:

@@ -109,7 +109,7 @@ def test_the_command_line_and_the_pipe_begin_without_what_is_derived(tree: Path)
     helped = subprocess.run(asked, cwd=tree, capture_output=True, text=True, check=True, timeout=60)
     assert helped.stdout.startswith("usage: omegad system ping")
     (tree / "omegad" / "edge" / "mcp" / "greeting.json").unlink()
-    shutil.rmtree(tree / "omegad" / "edge" / "cli")  # so that no gateway starts
+    shutil.rmtree(tree / "omegad" / "edge" / "cli")  # so that nothing of it starts
     params = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

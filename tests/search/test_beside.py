@@ -4,10 +4,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from omegad.search import folding
+from omegad.search import folding, results
 from omegad.search.folding import Saying
 from tests.builders import rated, stored
-from tests.searching import Searched, day
+from tests.searching import LATER_US, Searched, day
 
 ONE_FACT = (
     "Billing runs on PostgreSQL 16",
@@ -42,8 +42,18 @@ def test_what_is_far_less_likely_is_counted_and_not_shown(views: Searched) -> No
 def test_what_is_about_as_likely_stays(views: Searched) -> None:
     for number in range(3):
         views.put(f"m{number}", f"the export of shop{number} runs nightly, at {number} o'clock")
-    found = views.matches("when does the export run nightly?", all=False)
-    assert len(found.results) == 3
+    question = "when does the export run nightly?"
+    found = views.matches(question, all=False)
+    assert (len(found.results), found.beyond) == (3, 0)
+    one = views.matches(question, all=False, limit=1)
+    assert (one.results, one.more, one.beyond) == (found.results[:1], 0, 2)
+    assert views.matches(question, limit=1).beyond == 0
+
+
+def test_what_is_far_less_likely_is_not_counted_beyond_the_limit(views: Searched) -> None:
+    put_many(views)
+    found = views.matches("why does the nightly export times out", all=False, limit=1)
+    assert (len(found.results), found.more, found.beyond) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("question", ["what happened in March?", "what happened march", "was war März"])
@@ -92,6 +102,18 @@ def test_what_differs_in_a_number_a_name_or_a_sign_is_not_the_same(other: str) -
     assert folding.groups(sayings, np.ones((2, 2))) == [[0], [1]]
 
 
+@pytest.mark.parametrize(
+    ("limit", "groups"), [("twenty", [[0], [1]]), ("15", [[1, 0]]), ("fifteen", [[1, 0]])]
+)
+def test_a_number_in_words_is_a_number(limit: str, groups: list[list[int]]) -> None:
+    texts = (
+        "Sessions expire after fifteen minutes of silence",
+        f"After {limit} minutes in which nobody said a word a session is over",
+    )
+    sayings = [Saying(text, 0.0, number) for number, text in enumerate(texts)]
+    assert folding.groups(sayings, np.ones((2, 2))) == groups
+
+
 def test_turns_of_a_conversation_and_long_texts_are_never_the_same() -> None:
     turns = [Saying(text, 0.0, number, is_spoken=True) for number, text in enumerate(ONE_FACT)]
     texts = [Saying(text * 30, 0.0, number) for number, text in enumerate(ONE_FACT)]
@@ -114,3 +136,17 @@ def test_what_follows_a_turn_that_asks_nothing_stays_behind(views: Searched) -> 
     for place, text in enumerate(("Anna: the deploy of the shop failed", "Bert: a certificate")):
         views.put(f"turn {place}", text, session_id="s")
     assert views.found("why did the deploy of the shop fail?", all=False) == ["turn 0"]
+
+
+def test_what_may_take_the_place_of_the_first_is_found_by_its_edges_and_not_through_its_project(
+    views: Searched,
+) -> None:
+    views.put("old", "the export runs nightly")
+    looked: list[str] = []
+    views.connection.set_trace_callback(looked.append)
+    results.with_doubts(views.connection, views.find("when does the export run?"), LATER_US)
+    views.connection.set_trace_callback(None)
+    (sql,) = [one for one in looked if "edges AS e" in one and "related" in one]
+    steps = [row[3] for row in views.plans(sql)]
+    assert [one for one in steps if "edges_by_target" in one], steps
+    assert [one for one in steps if "memories_by_project" in one] == []

@@ -108,8 +108,15 @@ async def query(session: Session, given: Query) -> Reply:
         text, told = f"nothing is of {answer.nothing_of}\n{text}", told | {"nothing_of": answer.nothing_of}
     if answer.unchecked and found:
         text, told = f"{text}\n{UNCHECKED}", told | {"unchecked": True}
-    if answer.more:
-        text, told = f"{text}\n{answer.more} more, less likely: all=true", told | {"more": answer.more}
+    return _with_rest(text, told, answer.more, answer.beyond, unlikely="all=true")
+
+
+def _with_rest(text: str, told: Fields, more: int, beyond: int, *, unlikely: str) -> Reply:
+    """Say how many more there are that are less likely, and how they are had; and that the limit cut off."""
+    if more:
+        text, told = f"{text}\n{more} more, less likely: {unlikely}", told | {"more": more}
+    if beyond:
+        text, told = f"{text}\n{beyond} more, about as likely: raise limit", told | {"beyond": beyond}
     return Reply(text, told)
 
 
@@ -133,7 +140,7 @@ def _told(same: int) -> str:
 
 async def lessons(session: Session, given: Lessons) -> Reply:
     """Show lessons; of a topic, how many more are far less likely to be of it."""
-    scope, more, nothing = session.scope_of(given.project), 0, "no lessons yet"
+    scope, more, beyond, nothing = session.scope_of(given.project), 0, 0, "no lessons yet"
     if given.topic:
         answer = await session.ask(
             "memory.query",
@@ -144,14 +151,13 @@ async def lessons(session: Session, given: Lessons) -> Reply:
             or_others=given.project is None,
             **scope,
         )
-        memories, more, nothing = answer.results, answer.more, "no lesson is about that"
+        memories, more, beyond = answer.results, answer.more, answer.beyond
+        nothing = "no lesson is about that"
     else:
         memories = (await session.ask("memory.lessons", limit=given.limit, **scope)).lessons
     found = [brief(memory, session.project) for memory in memories]
     text, told = bullets(found) or nothing, Fields(lessons=found)
-    if more:
-        text, told = f"{text}\n{more} more, less likely: without a topic", told | {"more": more}
-    return Reply(text, told)
+    return _with_rest(text, told, more, beyond, unlikely="without a topic")
 
 
 async def resume_task(session: Session, given: ResumeTask) -> Reply:

@@ -117,7 +117,7 @@ def _files(instance: Instance) -> Iterator[Finding]:
         paths.log,
         paths.embeddings,
         paths.daemon_log,
-        paths.gateway_token,
+        paths.web_token,
         paths.digest_key,
         paths.share,
         paths.seal,

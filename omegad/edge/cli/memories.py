@@ -139,6 +139,7 @@ def _tell_conflict(result: Answer) -> None:
     conflict = cut(one_line(result.get("conflict") or ""), CONFLICT_COLUMNS)
     if by := result.get("doubted_by"):
         print(f"{by}, later, may deny {result['memory_id']}{conflict and f': {conflict}'}")
+        print(f"  → if both hold: omegad memory settle {by} {result['memory_id']} compatible")
     elif conflict:
         print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
 
@@ -148,6 +149,8 @@ def _say_what_is_not_there(answer: Answer) -> None:
         print(f"nothing is of {answer['nothing_of']}, the time that the question names")
     if answer["more"]:
         print(f"{answer['more']} more, far less likely; --all shows them")
+    if answer["beyond"]:
+        print(f"{answer['beyond']} more may answer as well; a higher --limit shows them")
 
 
 def _nothing(answer: Answer) -> str:

@@ -117,20 +117,6 @@ OWN = (
         examples=("omegad page", "omegad page --write --no-browser"),
     ),
     Verb(
-        "gateway",
-        "web.gateway",
-        about="Serve MCP alone over HTTP, as `omegad web` does with others; `omegad mcp` does without it",
-        options=(
-            Option("http", "serve at http://127.0.0.1:N/mcp, N being gateway_port where left out", "integer"),
-            Option(
-                "token",
-                "print the token that HTTP asks for, as in Authorization: Bearer TOKEN, and end",
-                "flag",
-            ),
-        ),
-        examples=("omegad gateway --http 8377", "omegad gateway --token"),
-    ),
-    Verb(
         "consult",
         "consult.opinion",
         about="Ask another model of config.toml for a second opinion; secrets are taken out first",

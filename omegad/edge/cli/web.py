@@ -1,4 +1,4 @@
-"""The verbs that start the process that speaks HTTP: for what is switched on, for the page, for MCP alone."""
+"""The verbs that start the process that speaks HTTP: for what is switched on, and for the page alone."""
 
 import gc
 import os
@@ -55,23 +55,7 @@ def web(arguments: Namespace, instance: Instance) -> None:
             "nothing is switched on that is served over HTTP",
             hint=f'say in {paths.config} what is to be: web = ["page", "api", "mcp"], or some of these',
         )
-    port = settings.web_port if arguments.port is None else arguments.port
-    _serve_home(instance, settings.web, port, "--port N, or web_port in config.toml")
-
-
-def gateway(arguments: Namespace, instance: Instance) -> None:
-    """Serve MCP alone, until told to end."""
-    settings = config.load(instance.paths, instance.environ)
-    if arguments.token:
-        _print_token(instance.paths)
-        return
-    port = settings.gateway_port if arguments.http is None else arguments.http
-    if not port:
-        raise BadConfiguration(
-            "there is no port to serve HTTP at",
-            hint="name one, --http PORT, or set gateway_port in config.toml; `omegad mcp` needs no gateway",
-        )
-    _serve_home(instance, ("mcp",), port, "--http PORT")
+    _serve_home(instance, settings.web, settings.web_port if arguments.port is None else arguments.port)
 
 
 def page(arguments: Namespace, instance: Instance) -> None:
@@ -90,19 +74,19 @@ def page(arguments: Namespace, instance: Instance) -> None:
             _run(instance, listener, names, token, PAGE_IDLE_S)
 
 
-def _serve_home(instance: Instance, names: Sequence[Name], port: int, where: str) -> None:
+def _serve_home(instance: Instance, names: Sequence[Name], port: int) -> None:
     """Serve with the home's token, in the place of the process that did. Clients may connect while what
     answers them is being loaded, and the daemon is being started.
     """
     _check_installed()
     paths = instance.paths
     starting.make_home(paths)
-    if pid := endpoint.holder(paths.gateway_lock):  # the one that runs is to end
+    if pid := endpoint.holder(paths.web_lock):  # the one that runs is to end
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + LEAVING_S
-    while endpoint.holder(paths.gateway_lock) is not None and time.monotonic() < deadline:
+    while endpoint.holder(paths.web_lock) is not None and time.monotonic() < deadline:
         time.sleep(starting.POLL_S)
-    with endpoint.lock(paths.gateway_lock), _listening(port, where) as listener:
+    with endpoint.lock(paths.web_lock), _listening(port, "--port N, or web_port in config.toml") as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]} serves {', '.join(names)}", flush=True)
         if "page" in names:
             print("open it as that address with /#t=TOKEN; `omegad web --token` prints it", flush=True)
@@ -140,7 +124,7 @@ def _run(
     from omegad.edge.web.serving import Web  # noqa: PLC0415
     from omegad.runtime import telemetry  # noqa: PLC0415
 
-    telemetry.configure(settings.log_level, instance.paths.gateway_log)
+    telemetry.configure(settings.log_level, instance.paths.web_log)
     share = descriptors.room(HTTP_DESCRIPTORS, RESERVED_DESCRIPTORS) / HTTP_DESCRIPTORS
     asking = Asking(instance.paths.socket, ensure, "omegad-web")
     served = Web(listener, token, asking, [_part(name, asking, instance.environ) for name in names], share)
@@ -208,12 +192,12 @@ def token_of(paths: config.Paths) -> str:
     file that others may read.
     """
     with suppress(FileExistsError):
-        descriptor = os.open(paths.gateway_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(paths.web_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123  a descriptor
             file.write(secrets.token_urlsafe(TOKEN_BYTES))
-    token = paths.gateway_token.read_text(encoding="utf-8").strip()
-    if len(token) < TOKEN_BYTES or paths.gateway_token.stat().st_mode & 0o077:
-        raise Unavailable(f"{paths.gateway_token} is no secret", hint="remove it: another one is made")
+    token = paths.web_token.read_text(encoding="utf-8").strip()
+    if len(token) < TOKEN_BYTES or paths.web_token.stat().st_mode & 0o077:
+        raise Unavailable(f"{paths.web_token} is no secret", hint="remove it: another one is made")
     return token
 
 

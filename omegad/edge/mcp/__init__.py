@@ -1,1 +1,1 @@
-"""MCP: the bridge that a host starts, the gateway that serves sessions, and HTTP."""
+"""MCP on standard input and output: the bridge that a host starts for a session."""

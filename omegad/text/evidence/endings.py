@@ -142,6 +142,8 @@ _GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE = map(_cue, ("given_up", "moved", "d
 _UNSURE = _cue("undecided", "reported")
 _TOO, _DENIED_ELSEWHERE, _DENIED_BEHIND = map(_cue, ("too", "denied_elsewhere", "denied_behind"))
 _OURS, _BACK, _LEADING = map(_cue, ("ours", "back", "leading"))
+_TEAM = re.compile(rf"(?:^\W*|(?:{_any(WORDS['articles'])})\s*)(?:{'|'.join(sorted(WORDS['team']))})\b")
+"""Beside another word it is one of several: "the other team"."""
 _OF_USER = re.compile(r"\b(?:the )?user (?:said|says)(?: that)? ", re.IGNORECASE)
 """Whose word counts, unlike what others are said to say."""
 _TURNS = _cue("given_up", "moved", "displaced", "instead_of")
@@ -188,7 +190,7 @@ _PARTS = frozenset(
     for phrase in WORDS[kind]
     for part in re.split("[_…]", phrase)
 )
-_EMPTY = _PARTS | WORDS["small"] | WORDS["light"] | WORDS["articles"] | WORDS["ours"]
+_EMPTY = _PARTS | WORDS["small"] | WORDS["light"] | WORDS["articles"] | WORDS["ours"] | WORDS["team"]
 _STEMMED = re.compile("|".join(one[:-1] for one in _PARTS if one.endswith("*") and one[:-1].isalpha()))
 
 
@@ -241,7 +243,8 @@ def _without_lead(sentence: str, language: Language) -> str:
 
 def _ours(folded: str, language: Language) -> re.Match[str] | None:
     """Find who speaks in a text in lower case: "on" does in French alone."""
-    return next((one for one in _OURS.finditer(folded) if one[0] != "on" or language.code == "fr"), None)
+    ours = (one for one in _OURS.finditer(folded) if one[0] != "on" or language.code == "fr")
+    return next(ours, None) or _TEAM.search(folded)
 
 
 def _ending(folded: str, words: list[_Said], language: Language) -> Ending | None:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import NamedTuple
 
+from omegad.text.evidence.numbers import SPELLED, in_digits
 from omegad.text.evidence.word_lists import WORDS
 from omegad.text.stems import LETTERS_MAX, stem
 
@@ -60,26 +61,7 @@ _IRREGULAR = {
     "throw", "thrown": "throw", "won": "win", "users": "user", "success": "succeed", "failure": "fail",
     "men": "man", "women": "woman", "children": "child", "people": "person", "indices": "index",
 }  # fmt: skip
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-} | {"single": "1", "twice": "2", "once": "1", "thrice": "3", "double": "2", "dozen": "12", "hundred": "100"}
+_NUMBERS = {"zero": "0", "one": "1", "single": "1", "once": "1", "double": "2", "twice": "2", "thrice": "3"}
 _TOKEN = re.compile(r"`[^`\s]+`|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
 _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u20ac]{0,4})", re.IGNORECASE)
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
@@ -123,6 +105,9 @@ def read(sentence: str) -> Sense:
     found = _TOKEN.findall(_OWNED.sub("", text))
     tokens = [token.rstrip(".'") if len(token) > 1 else token for token in found]
     folded = [token.casefold() for token in tokens]
+    if not SPELLED.keys().isdisjoint(folded):
+        tokens = in_digits(tokens)
+        folded = [token.casefold() for token in tokens]
     words, denials = _plain(tokens, folded) if _SPECIAL.isdisjoint(folded) else _turned(tokens, folded)
     if folded[-1:] == ["too"]:
         folded.pop()

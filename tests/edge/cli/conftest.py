@@ -27,7 +27,7 @@ from tests.forking import Forked
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 60.0
-PROCESSES = {"serve", "hook", "mcp", "web", "page", "gateway", "replay"}
+PROCESSES = {"serve", "hook", "mcp", "web", "page", "replay"}
 """What is in the place of the process that it is run in."""
 
 

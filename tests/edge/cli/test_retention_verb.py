@@ -27,7 +27,11 @@ def test_what_is_over_is_shown_and_goes_only_after_a_yes(omegad: Command) -> Non
     assert tools.split()[-3] == "40"
     said = omegad.run("retention")
     assert (said.returncode, "nothing went" in said.stderr) == (1, True)
-    assert omegad.run("retention", "--dry-run").stdout == would
+    # Sessions end by themselves meanwhile, and what is written of that takes pages that were free
+    rows, again = (
+        shown.partition("What remains")[0] for shown in (would, omegad("retention", "--dry-run").stdout)
+    )
+    assert again == rows
     omegad.run("query", "input", "--as-of", "40")
     assert [*(omegad.home / "asof").glob("*.db")]
     assert "let go of the details of 53 events" in omegad.run("retention", "--yes").stdout

@@ -211,7 +211,7 @@ def command_of(pid: int) -> str:
 
 
 async def test_over_http_the_same_tools_are_listed_and_called(host: Host, consulting: Consulting) -> None:
-    with gateway(host) as (url, headers):
+    with served(host) as (url, headers):
         async with (
             httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as asking,
             Client(streamable_http_client(url, http_client=asking)) as client,
@@ -236,13 +236,15 @@ def text_of(answer: CallToolResult) -> str:
 
 
 @contextmanager
-def gateway(host: Host) -> Iterator[tuple[str, dict[str, str]]]:
+def served(host: Host) -> Iterator[tuple[str, dict[str, str]]]:
     """Serve MCP over HTTP; return where, and the headers that show the token."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "omegad", "gateway"]
+    command = [sys.executable, "-m", "omegad", "web"]
+    config = host.home.paths.config
+    config.write_text(f'web = ["mcp"]\n{config.read_text(encoding="utf-8")}', encoding="utf-8")
     token = subprocess.run([*command, "--token"], env=host.environ, capture_output=True, check=True).stdout
-    with subprocess.Popen([*command, "--http", str(port)], env=host.environ) as process:
+    with subprocess.Popen([*command, "--port", str(port)], env=host.environ) as process:
         try:
             until(lambda: listens(port))
             yield f"http://127.0.0.1:{port}/mcp", {"Authorization": f"Bearer {token.decode().strip()}"}

@@ -76,17 +76,17 @@ def serving(home: Home, *parts: str) -> Iterator[Site]:
     command = [sys.executable, "-m", "omegad", "web"]
     shown = subprocess.run([*command, "--token"], env=home.environ, capture_output=True, check=True)
     with (
-        home.paths.gateway_log.open("ab") as output,
+        home.paths.web_log.open("ab") as output,
         subprocess.Popen(command, env=home.environ, stdout=output, stderr=output) as process,
     ):
         try:
-            until(lambda: listens(port), lambda: home.paths.gateway_log.read_text(encoding="utf-8"))
+            until(lambda: listens(port), lambda: home.paths.web_log.read_text(encoding="utf-8"))
             with closing(Site(home, port, shown.stdout.decode().strip())) as site:
                 yield site
         finally:
             process.terminate()
         assert process.wait(PATIENCE_S) == 0
-    assert "Traceback" not in home.paths.gateway_log.read_text(encoding="utf-8")
+    assert "Traceback" not in home.paths.web_log.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

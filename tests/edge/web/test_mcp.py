@@ -25,14 +25,14 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ABOUT
 
 
 class Web:
-    """A gateway that serves HTTP, in a home of its own."""
+    """MCP served over HTTP, in a home of its own."""
 
     def __init__(self, host: Host, port: int) -> None:
         self.host = host
         self.at = f"127.0.0.1:{port}"
         self.url = f"http://{self.at}/mcp"
         token = subprocess.run(
-            [sys.executable, "-m", "omegad", "gateway", "--token"],
+            [sys.executable, "-m", "omegad", "web", "--token"],
             env=host.environ,
             capture_output=True,
             check=True,
@@ -56,12 +56,13 @@ def web(host: Host) -> Iterator[Web]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     web = Web(host, port)
-    command = [sys.executable, "-m", "omegad", "gateway", "--http", str(port)]
-    with subprocess.Popen(command, env=host.environ) as gateway:
+    host.home.paths.config.write_text('web = ["mcp"]\n', encoding="utf-8")
+    command = [sys.executable, "-m", "omegad", "web", "--port", str(port)]
+    with subprocess.Popen(command, env=host.environ) as process:
         until(lambda: listens(port))
         yield web
-        gateway.terminate()
-        assert gateway.wait(PATIENCE_S) == 0
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
         until(host.home.paths.lock.exists)
     host.kill_daemon()
 
@@ -101,11 +102,11 @@ def test_only_who_knows_the_token_is_served_and_no_page_of_elsewhere(web: Web) -
         ({"Host": web.at.replace("127.0.0.1", "localhost")}, 200),
     ):
         assert web.status(**headers) == status, headers
-    token = web.host.home.paths.gateway_token
+    token = web.host.home.paths.web_token
     assert token.stat().st_mode & 0o777 == 0o600
     token.chmod(0o644)
     refused = subprocess.run(
-        [sys.executable, "-m", "omegad", "gateway", "--token"],
+        [sys.executable, "-m", "omegad", "web", "--token"],
         env=web.host.environ,
         capture_output=True,
         check=False,

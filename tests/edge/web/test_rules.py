@@ -128,7 +128,7 @@ import os, socket
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
     try:
-        os.open({str(site.home.paths.gateway_token)!r}, os.O_RDONLY)
+        os.open({str(site.home.paths.web_token)!r}, os.O_RDONLY)
     except PermissionError:
         pass
     else:

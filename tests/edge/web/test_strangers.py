@@ -262,15 +262,16 @@ sys.stdin.read()
         process.stdin.close()
 
 
-def test_another_user_cannot_keep_the_owner_from_the_gateway_nor_fill_its_log(host: Host) -> None:
+def test_another_user_cannot_keep_the_owner_out_nor_fill_the_log(host: Host) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "omegad", "gateway", "--http", str(port)]
-    log = host.home.paths.gateway_log
+    host.home.paths.config.write_text('web = ["mcp"]\n', encoding="utf-8")
+    command = [sys.executable, "-m", "omegad", "web", "--port", str(port)]
+    log = host.home.paths.web_log
     few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (200, 200))
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, env=host.environ, stderr=output, preexec_fn=few) as gateway,  # noqa: PLW1509
+        subprocess.Popen(command, env=host.environ, stderr=output, preexec_fn=few) as process,  # noqa: PLW1509
     ):
         try:
             until(lambda: listens(port))
@@ -291,8 +292,8 @@ def test_another_user_cannot_keep_the_owner_from_the_gateway_nor_fill_its_log(ho
             with strangers(port, 220):
                 assert ask().status_code == 200
         finally:
-            gateway.terminate()
-        assert gateway.wait(PATIENCE_S) == 0
+            process.terminate()
+        assert process.wait(PATIENCE_S) == 0
     until(host.home.paths.lock.exists)
     host.kill_daemon()
     said = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]

@@ -80,16 +80,17 @@ def test_a_home_has_one_such_process_and_the_next_takes_its_place(tmp_path: Path
         with serving(home, "api") as site:
             assert site.call("system.ping")["ok"]
             port = free_port()
-            with begun(home, "gateway", "--http", str(port)):
+            with begun(home, "web", "--port", str(port)):
                 until(lambda: listens(port))
                 until(lambda: not listens(site.port))
-                assert run(home, "gateway", "--token").stdout == f"{site.token}\n"
+                assert run(home, "web", "--token").stdout == f"{site.token}\n"
 
 
 def test_who_tells_it_to_end_again_while_it_does_changes_nothing(tmp_path: Path) -> None:
     with homes_in(tmp_path) as make:
         home, port = make().start(), free_port()
-        with begun(home, "gateway", "--http", str(port)) as served:
+        home.paths.config.write_text('web = ["mcp"]\n', encoding="utf-8")
+        with begun(home, "web", "--port", str(port)) as served:
             until(lambda: listens(port))
             httpx2.get(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S)  # it listens before it is loaded
             until_s = time.monotonic() + PATIENCE_S
@@ -187,7 +188,7 @@ async def answers(client: httpx2.AsyncClient, url: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("verb", ["web", "page", "gateway"])
+@pytest.mark.parametrize("verb", ["web", "page"])
 def test_what_is_missing_is_named_with_the_extra_that_brings_it(tmp_path: Path, verb: str) -> None:
     script = f"""
 import sys
@@ -195,7 +196,7 @@ from importlib import util
 found = util.find_spec
 util.find_spec = lambda name, *more: None if name == "uvicorn" else found(name, *more)
 from omegad.edge.cli import main
-sys.exit(main([{verb!r}, {"'--http', '1'" if verb == "gateway" else ""}]))
+sys.exit(main([{verb!r}]))
 """
     with homes_in(tmp_path) as make:
         home = make()
