@@ -242,7 +242,12 @@ QUERIES_AGED = (
 )
 ALONE: dict[str, tuple[Event, ...]] = {
     "audit": (CALL_AGED, *aged("tools")),
-    "retrievals": (*QUERIES_AGED, ProofsAged(proofs=(Proof("c", "s-1"),)), *aged("queries")),
+    "retrievals": (
+        surfaced("c", how="file", query_id="surfaced-4", agent_id="a-1"),
+        *QUERIES_AGED,
+        ProofsAged(proofs=(Proof("c", "s-1"),)),
+        *aged("queries"),
+    ),
     "aged": (*aged("tools"), *aged("queries"), *aged("tools")),
     "conversations": (CALL_AGED, *aged("prompts")),
     **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
@@ -315,7 +320,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (6, "42bcff3591dd816553ee4b6e420188a0"),
-    "retrievals": (5, "33c7dd76314f5634e4f59579799abede"),
+    "retrievals": (6, "34278c4065172c07720078193732e9d6"),
     "aged": (1, "3cb780a5e01cdc3ebec193d7b31360e7"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),

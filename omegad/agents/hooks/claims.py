@@ -300,7 +300,9 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
 def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:
     """Return the event of the memories that a stopped edit comes with, once for each file."""
     hook = prepared.hook
-    if not details.results or hook.file is None or state[Hooks].has_surfaced(hook.session_id, hook.file):
+    if not details.results or hook.file is None:
+        return None
+    if state[Hooks].has_surfaced(*hook.agent, hook.file):
         return None
     return MemorySurfaced(
         query_id=f"{prepared.query_id}-claim",

@@ -31,6 +31,7 @@ from omegad.session.events import (
     CheckedRef,
     Delivery,
     GitPushChecked,
+    MemorySurfaced,
     PromptSubmitted,
     SessionCompacted,
     SessionEnded,
@@ -326,7 +327,15 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
         min((one.verdict for one in told), key=VERDICTS.index),
     )
     stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
-    return stdout, [event for one in told for event in one.events] if stdout else [], verdict
+    events = [_told_to(hook, event) for one in told for event in one.events]
+    return stdout, events if stdout else [], verdict
+
+
+def _told_to(hook: Hook, event: Event) -> Event:
+    """Return the event of what a hook's agent is told, which says of memories which agent that is."""
+    if not isinstance(event, MemorySurfaced):
+        return event
+    return msgspec.structs.replace(event, agent_id=hook.agent_id)
 
 
 def _denied(

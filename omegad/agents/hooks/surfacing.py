@@ -55,22 +55,23 @@ PROMPT_TYPES = (
 _NAMED_TYPES, _LEARNED_TYPES = json.dumps((*PROMPT_TYPES, file_memories.INSIGHT)), json.dumps(EDIT_TYPES)
 _NAME_WORD = re.compile(r"[^\W_]+")
 _CALLS = "SELECT coalesce(max(call_index), 0) FROM coord_audit WHERE session_id = ?"
-_SINCE = "coalesce((SELECT context_position FROM agent_sessions WHERE session_id = ?1), 0)"
-_TOLD = f"""
-SELECT DISTINCT q.text FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
-WHERE r.session_id = ?1 AND r.how IN ('edit', 'file') AND r.id / 1024 >= {_SINCE}
-"""
+# An agent that works for the session's own, which ?2 names, begins with nothing and is not compacted with it.
+_SINCE = (
+    "iif(?2 IS NULL, coalesce((SELECT context_position FROM agent_sessions WHERE session_id = ?1), 0), 0)"
+)
+_SHOWN = "retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024"
+_ITS = f"r.session_id = ?1 AND q.filters ->> '$.agent_id' IS ?2 AND q.id >= {_SINCE}"
+"""Of what was shown, what an agent has in its context."""
+_TOLD = f"SELECT DISTINCT q.text FROM {_SHOWN} WHERE {_ITS} AND r.how IN ('edit', 'file')"
 _KNOWN = f"""
-SELECT memory_id, how FROM retrievals WHERE session_id = ?1 AND id / 1024 >= {_SINCE}
-UNION ALL SELECT node_id, 'stored' FROM memories WHERE session_id = ?1 AND id >= {_SINCE}
+SELECT r.memory_id, r.how FROM {_SHOWN} WHERE {_ITS}
+UNION ALL SELECT node_id, 'stored' FROM memories WHERE session_id = ?1 AND ?2 IS NULL AND id >= {_SINCE}
 """
-"""What a session has in its context, and how it came there: what it was told, and what it said itself."""
-ITS_OWN = ("briefing", "prompt", "query")
-"""How the agent is told whose session it is, and not those that work for it."""
+"""What an agent has in its context, and how it came there: what it was told, and what it said itself."""
 _BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND id / 1024 > ? LIMIT 1"
 _SPENT = f"""
-SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r JOIN memories AS m ON m.node_id = r.memory_id
-WHERE r.session_id = ?1 AND r.how IN ('prompt', 'edit', 'file', 'error') AND r.id / 1024 >= {_SINCE}
+SELECT coalesce(sum({TOKENS}), 0) FROM {_SHOWN} JOIN memories AS m ON m.node_id = r.memory_id
+WHERE {_ITS} AND r.how IN ('prompt', 'edit', 'file', 'error')
 """
 
 
@@ -134,7 +135,7 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """
     if not hook.used or (room := _bytes_left(connection, hook)) <= 0:
         return None
-    told = {file for (file,) in connection.execute(_TOLD, (hook.session_id,))}
+    told = {file for (file,) in connection.execute(_TOLD, hook.agent)}
     known = told_to(connection, hook)
     for file in hook.used:
         if file in told:
@@ -151,12 +152,11 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
 
 
 def told_to(connection: Connection, hook: Hook) -> set[str]:
-    """Return the memories that are in an agent's context: what it was told in any way since its session
-    began or was compacted, and what it stored. What was named for review was not told.
+    """Return the memories that are in an agent's context: what it was told in any way, and what it stored,
+    since its session began or was compacted. What was named for review was not told. Of an agent that works
+    for the session's own only what hooks told it is known, not what it asked or stored.
     """
-    told_otherwise = {"review", *(() if hook.agent_id is None else ITS_OWN)}
-    rows = connection.execute(_KNOWN, (hook.session_id,))
-    return {memory_id for memory_id, how in rows if how not in told_otherwise}
+    return {memory_id for memory_id, how in connection.execute(_KNOWN, hook.agent) if how != "review"}
 
 
 def is_due(connection: Connection, hook: Hook) -> bool:
@@ -229,7 +229,7 @@ def briefed(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """
     known = set[str]()
     if hook.kind != "session_start" or hook.source == RESUMED:
-        rows = connection.execute(_KNOWN, (hook.session_id,)).fetchall()
+        rows = connection.execute(_KNOWN, hook.agent).fetchall()
         # With a briefing what is of no memory is known.
         known = {
             one for memory_id, how in rows for one in (memory_id, "" if how == "briefing" else memory_id)
@@ -269,8 +269,8 @@ def reminding(project: str | None, lines: Iterable[Line]) -> str:
 
 
 def _bytes_left(connection: Connection, hook: Hook) -> int:
-    """Return how much more a session may be told."""
-    spent = int(connection.execute(_SPENT, (hook.session_id,)).fetchone()[0])
+    """Return how much more an agent may be told."""
+    spent = int(connection.execute(_SPENT, hook.agent).fetchone()[0])
     return (BUDGET_TOKENS - spent) * BYTES_OF_A_TOKEN
 
 
