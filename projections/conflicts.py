@@ -14,7 +14,7 @@ from omegad.memory.events import (
 from omegad.runtime.times import rfc3339
 
 NAME = "conflicts"
-VERSION = 1
+VERSION = 2
 EVENTS = (ConflictOffered, ConflictSettled, MemoryContradicted, MemorySuperseded, MemoryErased)
 
 SCHEMA = """
@@ -47,6 +47,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("INSERT OR IGNORE INTO conflict_offers VALUES (?, ?, ?, ?, ?, NULL)", row)
         case ConflictSettled(memory_id=memory_id, target_id=target_id, verdict=verdict):
             yield Statement(_SETTLED, (verdict, memory_id, target_id))
+            # Of two of which nobody was asked, as where the one may take the other's place.
+            said = (recorded.position, memory_id, target_id, 0.0, rfc3339(recorded.occurred_at), verdict)
+            yield Statement("INSERT OR IGNORE INTO conflict_offers VALUES (?, ?, ?, ?, ?, ?)", said)
         case MemoryContradicted(memory_id=target_id, contradicted_by=memory_id):
             yield Statement(_SETTLED, ("contradicts", memory_id, target_id))
         case MemorySuperseded(memory_id=target_id, superseded_by=memory_id):

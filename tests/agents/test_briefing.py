@@ -419,6 +419,28 @@ async def test_of_a_pair_in_doubt_of_which_both_are_told_the_later_is_told_once(
         assert f"Gitpod ({later}, later, may deny it)" in text
 
 
+@pytest.mark.usefixtures("model")
+async def test_what_is_told_beside_one_of_its_kind_that_may_take_its_place_says_so(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        older = await store(it, "We pay BigQuery on demand, not by reserved slots.", "decision")
+        clock.us += DAY_US
+        new = "BigQuery costs: we bought 200 reserved slots. On demand had reached 7,400 € a month."
+        later = await store(it, new, "decision")
+        await store(it, "BigQuery slots that are reserved lie idle at night.", "lesson_learned")
+        for text in (
+            await welcome(it),
+            await hook(it, "SessionStart", source="startup"),
+            str((await it.caller.call("context.assemble", project=SHOP))["text"]),
+        ):
+            assert text.count("take its place") == 1
+            assert f"by reserved slots. ({later}, later, may take its place)" in text
+        await it.caller.call("memory.settle", memory_id=later, target_id=older, verdict="compatible")
+        await it.caught_up()
+        assert "take its place" not in await welcome(it)
+
+
 @pytest.mark.parametrize("more", ["", " because the seeded copy of the catalogue is there at once" * 3])
 async def test_what_is_told_beside_another_is_in_the_receipt_or_by_its_beginning_for_review(
     more: str, paths: Paths, clock: FakeClock

@@ -256,6 +256,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
         ConflictOffered(memory_id="g", target_id="f", similarity=0.5),
         contradicted("a", "f"),
         ConflictSettled(memory_id="f", target_id="g", verdict="compatible"),
+        ConflictSettled(memory_id="h", target_id="a", verdict="compatible"),
         memory_erased("gone"),
     ),
     "memories": (
@@ -313,7 +314,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 PINNED: dict[str, tuple[int, str]] = {
     "memories": (6, "2eaf22f15d5158414009e5e6d37ec2fe"),
-    "conflicts": (1, "b65252e2143f9ac86a6f54d62f8e345f"),
+    "conflicts": (2, "68eabdf6690b3b88ff434c8080fed414"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (3, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (5, "6039a90f0aa178e96fb90cf1b1345da5"),
