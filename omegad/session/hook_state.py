@@ -88,6 +88,7 @@ CREATE TABLE state_surfaced_files (
     agent_id   TEXT NOT NULL,
     file       TEXT NOT NULL,
     position   INTEGER NOT NULL,
+    at_us      INTEGER NOT NULL, -- when it was looked for, microseconds since 1970
     PRIMARY KEY (session_id, agent_id, file)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX state_surfaced_files_by_position ON state_surfaced_files (position);
@@ -122,9 +123,11 @@ _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
-_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?, ?)"
-_FORGOTTEN = "DELETE FROM state_surfaced_files WHERE session_id = ? AND agent_id = ? AND file != ?"
-_TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?, ?)"
+_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?, ?, ?)"
+_FORGOTTEN = (
+    "DELETE FROM state_surfaced_files WHERE session_id = ? AND agent_id = ? AND file != ? AND at_us < ?"
+)
+_TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
     "DELETE FROM state_surfaced_files WHERE position < ?",
@@ -145,7 +148,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_OPEN, (session_id, told.host, recorded.project))
             is_begun = isinstance(told, SessionStarted) and told.source != RESUMED
             if session_id and (is_begun or isinstance(told, SessionCompacted)):
-                yield Statement(_FORGOTTEN, (session_id, ITSELF, ANYTHING))
+                yield Statement(_FORGOTTEN, (session_id, ITSELF, ANYTHING, recorded.occurred_at))
         case SessionEnded(host=host, delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
@@ -183,13 +186,13 @@ def _is_call_without_hook(recorded: RecordedEvent) -> bool:
 
 
 def _surfaced(recorded: RecordedEvent, session_id: str, shown: MemorySurfaced) -> Iterator[Statement]:
-    whose = session_id, shown.agent_id or ITSELF
+    whose, when = (session_id, shown.agent_id or ITSELF), (recorded.position, shown.at)
     if shown.how == "warning":
-        yield Statement(_FILE, (ANYBODY, ITSELF, shown.subject, recorded.position))
+        yield Statement(_FILE, (ANYBODY, ITSELF, shown.subject, *when))
     elif shown.how not in TO_JUDGE:
-        yield Statement(_TOLD, (*whose, ANYTHING, recorded.position))
+        yield Statement(_TOLD, (*whose, ANYTHING, *when))
         if shown.how in {"edit", "file"}:
-            yield Statement(_FILE, (*whose, shown.subject, recorded.position))
+            yield Statement(_FILE, (*whose, shown.subject, *when))
 
 
 def _expired(before: Position) -> Iterator[Statement]:

@@ -331,7 +331,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
-    "conversations": (5, "8ea4e03d40629ebfa5336b81772d702b"),
+    "conversations": (6, "7625439111465c3026d111dc608ebed7"),
     "upkeeps": (1, "ea997e9d3e7263000b6bffe287db7de1"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
     "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),

@@ -82,9 +82,7 @@ async def prepare(
     elif hook.files:
         targets = await _targets(services, prepared, within_s)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in SHELL_TOOLS and not prepared.is_spooled:
-        targets = await shells.changed(
-            services, hook, last_us, prepared.occurred_at or services.clock.now_us()
-        )
+        targets = await shells.changed(services, hook, last_us, prepared.occurred_at)
     else:
         targets = []
     if not targets:

@@ -16,10 +16,10 @@ from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories, gate
 from omegad.agents.hooks.hosts import Hook
 from omegad.index.vector_indexes import VectorIndexes, Vectors
-from omegad.log.event import Position
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment
+from omegad.runtime.times import rfc3339
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import RESUMED, How
@@ -56,19 +56,18 @@ _NAMED_TYPES, _LEARNED_TYPES = json.dumps((*PROMPT_TYPES, file_memories.INSIGHT)
 _NAME_WORD = re.compile(r"[^\W_]+")
 _CALLS = "SELECT coalesce(max(call_index), 0) FROM coord_audit WHERE session_id = ?"
 # An agent that works for the session's own, which ?2 names, begins with nothing and is not compacted with it.
-_SINCE = (
-    "iif(?2 IS NULL, coalesce((SELECT context_position FROM agent_sessions WHERE session_id = ?1), 0), 0)"
-)
+_SINCE = "iif(?2 IS NULL, coalesce((SELECT context_at FROM agent_sessions WHERE session_id = ?1), ''), '')"
 _SHOWN = "retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024"
-_ITS = f"r.session_id = ?1 AND q.filters ->> '$.agent_id' IS ?2 AND q.id >= {_SINCE}"
+_ITS = f"r.session_id = ?1 AND q.filters ->> '$.agent_id' IS ?2 AND q.at >= {_SINCE}"
 """Of what was shown, what an agent has in its context."""
 _TOLD = f"SELECT DISTINCT q.text FROM {_SHOWN} WHERE {_ITS} AND r.how IN ('edit', 'file')"
 _KNOWN = f"""
 SELECT r.memory_id, r.how FROM {_SHOWN} WHERE {_ITS}
-UNION ALL SELECT node_id, 'stored' FROM memories WHERE session_id = ?1 AND ?2 IS NULL AND id >= {_SINCE}
+UNION ALL SELECT node_id, 'stored' FROM memories
+WHERE session_id = ?1 AND ?2 IS NULL AND created_at >= {_SINCE}
 """
 """What an agent has in its context, and how it came there: what it was told, and what it said itself."""
-_BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND id / 1024 > ? LIMIT 1"
+_BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND at >= ? LIMIT 1"
 _SPENT = f"""
 SELECT coalesce(sum({TOKENS}), 0) FROM {_SHOWN} JOIN memories AS m ON m.node_id = r.memory_id
 WHERE {_ITS} AND r.how IN ('prompt', 'edit', 'file', 'error')
@@ -252,9 +251,9 @@ def briefed(connection: Connection, hook: Hook, project: str | None, moment: Mom
     )
 
 
-def is_briefed(connection: Connection, hook: Hook, after: Position) -> bool:
-    """Say whether a session was briefed after a position of the log."""
-    return connection.execute(_BRIEFED, (hook.session_id, after)).fetchone() is not None
+def is_briefed(connection: Connection, hook: Hook, since_us: int) -> bool:
+    """Say whether a session was briefed since a moment."""
+    return connection.execute(_BRIEFED, (hook.session_id, rfc3339(since_us))).fetchone() is not None
 
 
 def due(connection: Connection, project: str | None, now_us: int) -> tuple[Line, ...]:

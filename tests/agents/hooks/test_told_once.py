@@ -2,12 +2,15 @@
 
 from itertools import count
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
 
+from omegad.runtime.times import rfc3339
 from tests.acceptance.conftest import Home, until
 from tests.agents.hooks.test_dispatch import LATER, Dispatch, dispatch, project, session, store
+from tests.edge.hook.conftest import payload
 
 CALLS = count()
 __all__ = ["dispatch", "project", "session"]  # fixtures
@@ -130,6 +133,33 @@ def test_a_session_that_is_resumed_is_told_only_what_is_new(
     until(served.caught_up)
     whole = dispatch("SessionStart", source="clear")
     assert (new in whole, old in whole) == (True, True)
+
+
+@pytest.mark.parametrize("left", [("SessionStart",), ("PreCompact", "SessionStart")])
+def test_what_a_start_was_told_that_lay_in_the_spool_is_not_told_again_once_it_is_taken_in(
+    served: Home, dispatch: Dispatch, project: Path, session: str, left: tuple[str, ...]
+) -> None:
+    lesson = store(served, "exporter.py must keep fetch_size at 500", project=project.name)
+    until(served.caught_up)
+    said = {
+        event: {
+            "event": event,
+            "payload": payload(
+                event, session, cwd=str(project), source="compact", trigger="auto", prompt="go on, please"
+            ),
+            "delivery_id": f"{session}-{event}",
+            "occurred_at": rfc3339(time_ns() // 1_000),
+        }
+        for event in (*left, "UserPromptSubmit")
+    }
+    assert lesson in served.call("hook.dispatch", **said["SessionStart"], is_kept=True)["stdout"]
+    until(served.caught_up)
+    assert served.call("hook.dispatch", **said["UserPromptSubmit"], is_kept=True)["stdout"] == ""
+    for one in said.values():
+        served.call("hook.dispatch", **one, is_spooled=True)
+    until(served.caught_up)
+    assert dispatch("UserPromptSubmit", prompt="what does the exporter need?") == ""
+    assert used(dispatch, project) == ""
 
 
 def test_a_report_tells_of_prompts_that_were_shown_nothing(
