@@ -372,6 +372,21 @@ async def test_the_newest_are_told_beside_those_that_are_asked_for(paths: Paths,
         assert len(re.findall("we chose", told)) == briefing.OF_EACH
 
 
+async def test_a_budget_that_is_larger_brings_as_much_more_of_each_kind(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        for number in range(30):
+            for kind in ("decision", "lesson_learned"):
+                await store(it, f"{kind} {number} about {chr(97 + number) * 5}", kind)
+        for tokens, count in ((None, 5), (1_000, 5), (3_000, 10), (8_000, 26)):
+            asked = {} if tokens is None else {"budget_tokens": tokens}
+            text = (await it.caller.call("session.briefing", project=SHOP, **asked))["text"]
+            for kind in ("decision", "lesson_learned"):
+                assert len(re.findall(rf": {kind} \d", text)) == count
+                assert f": {kind} 29" in text
+
+
 async def test_what_has_not_proved_itself_is_marked_in_a_briefing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         heard = "the linter wants sorted imports"

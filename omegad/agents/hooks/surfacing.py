@@ -38,8 +38,8 @@ ERROR_CONFIDENCE_MIN = 0.5
 """How probable it must be that what is found of an error, or a file, answers; for prompts see `gate`."""
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
-BUDGET_TOKENS = 1_500
-"""As much as a briefing: so much a session is told unasked after it, until it begins anew or is compacted."""
+BUDGET_TOKENS = briefing.BUDGET_TOKENS
+"""So much an agent is told unasked after its briefing, until its session begins anew or is compacted."""
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
 PROMPT_TYPES = (
