@@ -462,12 +462,16 @@ async def test_what_is_told_beside_another_is_in_the_receipt_or_by_its_beginning
 ) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         earlier = await store(it, "Previews run on Gitpod", "decision")
-        later = await store(it, f"Previews switched{more}")
+        later = await store(it, f"Previews switched{more}", "advisor_insight")
         await doubt(it, later, earlier)
-        assert f"({later}, later, may deny it: Previews switched" in await welcome(it)
-        assert await receipts(it, "asks") == (
-            {"briefing": {earlier}, "review": {later}} if more else {"briefing": {earlier, later}}
-        )
+        asked = {"project": SHOP, "session_id": "assembles"}
+        context = await it.caller.call("context.assemble", **asked)
+        await it.caught_up()
+        for session_id, text in (("asks", await welcome(it)), ("assembles", str(context["text"]))):
+            assert f"({later}, later, may deny it: Previews switched" in text
+            assert await receipts(it, session_id) == (
+                {"briefing": {earlier}, "review": {later}} if more else {"briefing": {earlier, later}}
+            )
 
 
 async def test_where_the_view_of_conflicts_has_failed_all_else_is_told_with_a_word_of_it(
