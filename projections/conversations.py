@@ -21,7 +21,7 @@ from omegad.session.events import (
 )
 
 NAME = "conversations"
-VERSION = 5
+VERSION = 6
 EVENTS = (
     SessionStarted,
     PromptSubmitted,
@@ -45,7 +45,7 @@ CREATE TABLE agent_sessions (
     source           TEXT,             -- how it began last: startup, resume, compact, …
     model            TEXT,
     started_position INTEGER NOT NULL, -- of the event that it began with last
-    context_position INTEGER NOT NULL, -- of the event since which its context holds what it is told
+    context_at       TEXT NOT NULL,    -- since when its context holds what it is told, empty for always
     started_at       TEXT NOT NULL,
     last_us          INTEGER NOT NULL, -- when it was heard of last, microseconds since 1970
     prompts          INTEGER NOT NULL DEFAULT 0,
@@ -75,23 +75,24 @@ CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM 
 
 _SEEN = """
 INSERT INTO agent_sessions
-  (session_id, host, project, started_position, context_position, started_at, last_us, tool_calls)
-  VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)
+  (session_id, host, project, started_position, context_at, started_at, last_us, tool_calls)
+  VALUES (?1, ?2, ?3, ?4, '', ?5, ?6, ?7)
 ON CONFLICT DO UPDATE SET last_us = max(last_us, excluded.last_us),
   project = coalesce(excluded.project, project), ended_at = NULL, end_reason = NULL,
   tool_calls = tool_calls + excluded.tool_calls
 """
 _STARTED = (
     "UPDATE agent_sessions SET host = ?1, folder = ?2, source = ?3, model = coalesce(?4, model),"
-    f" started_position = ?5, context_position = iif(?3 IS '{RESUMED}', context_position, ?5)"
-    " WHERE session_id = ?6"
+    f" started_position = ?5, context_at = iif(?3 IS '{RESUMED}', context_at, max(context_at, ?6))"
+    " WHERE session_id = ?7"
 )
 _COUNTED: dict[type[Event], LiteralString] = {
     PromptSubmitted: "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?",
     TurnEnded: "UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?",
 }
 _COMPACTED = (
-    "UPDATE agent_sessions SET compactions = compactions + 1, context_position = ? WHERE session_id = ?"
+    "UPDATE agent_sessions SET compactions = compactions + 1, context_at = max(context_at, ?)"
+    " WHERE session_id = ?"
 )
 _SPEAKERS: dict[type[Event], str] = {
     PromptSubmitted: "user",
@@ -109,10 +110,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _called((recorded,))
         case SessionStarted() as started:
             yield _seen(recorded, started.host)
-            yield Statement(
-                _STARTED,
-                (started.host, started.folder, started.source, started.model, recorded.position, session_id),
-            )
+            how = started.host, started.folder, started.source, started.model
+            at = rfc3339(recorded.occurred_at)
+            yield Statement(_STARTED, (*how, recorded.position, at, session_id))
         case (
             PromptSubmitted(host=host, prompt=said)
             | TurnEnded(host=host, message=said)
@@ -125,7 +125,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield _said(recorded, _SPEAKERS[type(told)], said)
         case SessionCompacted(host=host):
             yield _seen(recorded, host)
-            yield Statement(_COMPACTED, (recorded.position, session_id))
+            yield Statement(_COMPACTED, (rfc3339(recorded.occurred_at), session_id))
         case SessionEnded(reason=reason):
             yield Statement(
                 "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
@@ -135,8 +135,11 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "UPDATE conversations SET content = '' WHERE id > ? AND id <= ?", (after, through)
             )
-        case ClockMended() as mended:
+        case ClockMended(to_us=to_us) as mended:
             yield from set_right(mended, "agent_sessions", "last_us")
+            yield Statement(
+                "UPDATE agent_sessions SET context_at = ?1 WHERE context_at > ?1", (rfc3339(to_us),)
+            )
 
 
 def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:

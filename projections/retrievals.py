@@ -14,7 +14,7 @@ from omegad.search.events import MemoryQueried, QueryAged, Returned
 from omegad.session.events import MemorySurfaced, SurfacingAged
 
 NAME = "retrievals"
-VERSION = 5
+VERSION = 6
 EVENTS = (MemoryQueried, MemorySurfaced, QueryAged, SurfacingAged, ProofsAged, PayloadsAged, ClockMended)
 AGED_BY = (PayloadsAged,)
 
@@ -26,7 +26,8 @@ CREATE TABLE retrieval_queries (
     project         TEXT,
     text            TEXT NOT NULL,
     mode            TEXT NOT NULL,       -- for what was shown unasked: briefing, prompt, edit, file or error
-    filters         TEXT NOT NULL,       -- JSON object
+    filters         TEXT NOT NULL,       -- JSON object; of what was shown unasked, to which agent that works
+                                         -- for the session's own, where it was not that itself
     read_position   INTEGER NOT NULL,    -- of the views that answered
     ranking_version INTEGER,             -- NULL for what was shown unasked
     embedder_id     TEXT,
@@ -70,8 +71,9 @@ CANONICAL = (
     "SELECT * FROM retrievals_aged ORDER BY session_id",
     "SELECT * FROM proofs_aged ORDER BY memory_id, used_in",
 )
-# Of version 4, which counts nothing of what is over; who asks for that waits for the view of what is.
-READABLE = frozenset({"7759a62cab459cea"})
+# Of versions 4, which counts nothing of what is over, so that who asks for that waits for the view of what
+# is; and 5, of which what an agent was shown that works for another counts as shown to that one.
+READABLE = frozenset({"7759a62cab459cea", "d3318f597dc00b49"})
 
 _COUNT = """
 INSERT INTO retrievals_aged VALUES (?, ?) ON CONFLICT DO UPDATE SET times = times + excluded.times
@@ -127,7 +129,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 recorded.project,
                 surfaced.subject,
                 surfaced.how,
-                "{}",
+                to_json({"agent_id": surfaced.agent_id} if surfaced.agent_id else {}),
             )
             rest = (
                 surfaced.read_position,

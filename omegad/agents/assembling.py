@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 from omegad.memory.edges import are_offers_shown, unsettled_against
+from omegad.memory.newer import newer_beside
 from omegad.memory.owner import elsewhere
 from omegad.session.events import How
 from omegad.session.shown_tokens import BRIEFING_CHARACTERS
@@ -20,20 +21,23 @@ UNCHECKED = "(whether later memories deny these could not be checked: `omegad st
 class Line(NamedTuple):
     """Something to be told, and its source: a memory's id, a file, or nothing; who said it, where that was in
     another home; and the id and text of a later memory that may contradict it, until somebody settles that;
-    the id alone where the text is told by itself.
+    the id alone where the text is told by itself; or the id of a later one among the lines that may take its
+    place.
     """
 
     source: str
     text: str
     by: str = ""
     later: tuple[str, str] | None = None
+    newer: str = ""
 
     @property
     def after(self) -> str:
         """What stands after its text."""
         by = f" {in_parentheses(self.by, BY_CHARACTERS)}" if self.by else ""
         if self.later is None:
-            return by
+            newer = in_parentheses(f"{self.newer}, later, may take its place", LATER_CHARACTERS)
+            return f"{by} {newer}" if self.newer else by
         later = f"{self.later[0]}, later, may deny it{self.later[1] and f': {self.later[1]}'}"
         return f"{by} {in_parentheses(later, LATER_CHARACTERS)}"
 
@@ -48,8 +52,10 @@ def annotated(
 ) -> list[Line]:
     """Return lines of memories, each with who said it, where another home stored it, and with the later
     memory that may contradict it, where there is one: by its id alone where it is another of the lines, or
-    *told* otherwise.
+    *told* otherwise; else with the one of the lines that may take its place.
     """
+    if not lines:
+        return []
     sources = [line.source for line in lines]
     by = elsewhere(connection, sources)
     later = {
@@ -58,7 +64,13 @@ def annotated(
             connection, sources, now_us, LATER_CHARACTERS
         ).items()
     }
-    return [line._replace(by=by.get(line.source, line.by), later=later.get(line.source)) for line in lines]
+    newer = newer_beside(connection, sources, now_us) if len(lines) > 1 else {}
+    return [
+        line._replace(
+            by=by.get(line.source, line.by), later=later.get(line.source), newer=newer.get(line.source, "")
+        )
+        for line in lines
+    ]
 
 
 def unchecked(connection: Connection) -> str:

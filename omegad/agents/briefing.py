@@ -52,7 +52,12 @@ REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
 
 IDENTITY_CHARACTERS, THESIS_CHARACTERS, FACT_CHARACTERS = 600, 560, 120
-OF_EACH, NEWEST, FACTS_MAX, REVIEW_MAX = 5, 2, 8, 3
+BUDGET_TOKENS = 1_500
+OF_EACH, NEWEST, FACTS_MAX = 5, 2, 8
+"""How many there may be of each kind, the newest of them, and of facts: in this budget, or a smaller one; in
+a larger one as many more as it has more room.
+"""
+REVIEW_MAX = 3
 CONFIRM_FROM = 3
 """From so many habits on that nobody has confirmed, a briefing asks for that."""
 DEAD_DAYS = 14
@@ -141,7 +146,7 @@ AND coalesce(m.source, '') NOT IN (:habit_by, :reflected_by)
   AND m.node_id NOT IN (SELECT value FROM json_each(:shown))
 ORDER BY m.said_us, m.id LIMIT :limit
 """
-_FACTS = "SELECT key, value FROM facts ORDER BY position DESC LIMIT ?"
+_FACTS = "SELECT key, value FROM facts ORDER BY position DESC LIMIT :facts_max"
 
 
 class Brief(Query, frozen=True, kw_only=True, tag="session.briefing"):
@@ -157,7 +162,7 @@ class Brief(Query, frozen=True, kw_only=True, tag="session.briefing"):
     ] = None
     budget_tokens: Annotated[
         int, Meta(ge=200, le=8_000, description="how long it may be, a token being about four bytes")
-    ] = 1_500
+    ] = BUDGET_TOKENS
 
 
 class Briefing(ViewAnswer, frozen=True):
@@ -191,19 +196,7 @@ def read(
     and what is *known* already: memories, and under the name of "" what is of none.
     """
     is_asked = known is None
-    values: dict[str, object] = {
-        "now_us": moment.now_us,
-        "project": query.project,
-        "session": query.session_id,
-        "everywhere": to_json(EVERYWHERE),
-        "sections": to_json(SECTIONS),
-        "habits": HABITS,
-        "lessons": SECTIONS["lesson_learned"],
-        "habit_by": HABIT_BY,
-        "learned_by": LEARNED_BY,
-        "reflected_by": REFLECTED_BY,
-        "dead_before": moment.now_us - DEAD_DAYS * DAY_US,
-    }
+    values = _values(query, moment)
     # So that an index is of use where a project is named.
     here = "1" if query.project is None else "(m.project = :project OR m.project IS NULL)"
     best = _best(connection, values, here)
@@ -211,7 +204,7 @@ def read(
     who = [Line("", f"{one.file}: {one.said}") for one in identity.files(connection) if one.said]
     # Of what is known of the project and the person, what must not be broken stands first.
     first, *rest = (best.get(title, Section(title, [], 4)) for title in dict.fromkeys(SECTIONS.values()))
-    facts = [Line("", f"{key}: {value}") for key, value in connection.execute(_FACTS, (FACTS_MAX,))]
+    facts = [Line("", f"{key}: {value}") for key, value in connection.execute(_FACTS, values)]
     news = [Line(one.memory_id, one.line) for one in theses.news(connection, query.project, moment.now_us)]
     main = [
         Section("Identity", who, 2, tell=bullet(IDENTITY_CHARACTERS)),
@@ -255,6 +248,27 @@ def read(
     body = "\n".join([warning, *texts] if warning and texts else texts)
     shown: dict[How, tuple[str, ...]] = {how: tuple(ids) for how, ids in names.items()}
     return BriefingText(wrapped("What is remembered", query.project, body) if body else "", shown, moment)
+
+
+def _values(query: Brief, moment: Moment) -> dict[str, object]:
+    """Return what the SQL of a briefing is given."""
+    share = max(1.0, query.budget_tokens / BUDGET_TOKENS)
+    return {
+        "limit": int(OF_EACH * share),
+        "newest": int(NEWEST * share),
+        "facts_max": int(FACTS_MAX * share),
+        "now_us": moment.now_us,
+        "project": query.project,
+        "session": query.session_id,
+        "everywhere": to_json(EVERYWHERE),
+        "sections": to_json(SECTIONS),
+        "habits": HABITS,
+        "lessons": SECTIONS["lesson_learned"],
+        "habit_by": HABIT_BY,
+        "learned_by": LEARNED_BY,
+        "reflected_by": REFLECTED_BY,
+        "dead_before": moment.now_us - DEAD_DAYS * DAY_US,
+    }
 
 
 def _untold(
@@ -322,8 +336,7 @@ def _best(connection: Connection, values: dict[str, object], here: str) -> dict[
     habits that nobody has confirmed.
     """
     found: dict[str, Section] = {}
-    asked = values | {"limit": OF_EACH, "newest": NEWEST}
-    for title, in_all, *line in connection.execute(_BEST.format(here=here), asked):
+    for title, in_all, *line in connection.execute(_BEST.format(here=here), values):
         section = Section(title, [], 2 if title == SECTIONS["constraint"] else 4)
         if title == HABITS:
             section = Section(
@@ -339,7 +352,7 @@ def _left_off(
     """Yield what the session stored itself, and where it stood; where it did not say so, where the
     project's latest did.
     """
-    values = values | {"types": to_json(STATES), "limit": OF_EACH}
+    values = values | {"types": to_json(STATES)}
     known = {line.source for section in told for line in section.lines}
     own = (Line(*row) for row in connection.execute(_OWN, values))
     yield Section("Stored in this session", [line for line in own if line.source not in known], 3)

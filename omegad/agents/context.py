@@ -26,7 +26,7 @@ from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
-from omegad.session.events import MemorySurfaced
+from omegad.session.events import How, MemorySurfaced
 from omegad.session.shown_tokens import BYTES_OF_A_TOKEN
 from omegad.storage.driver import Connection
 from omegad.text.quoting import excerpt, inert, one_line
@@ -110,13 +110,14 @@ class AssembleContext(Query, frozen=True, kw_only=True, tag="context.assemble"):
 
 class TierPart(msgspec.Struct, frozen=True, kw_only=True):
     """What one tier gives: its text, the memories (or files, or `position N` of an event) that it is of,
-    and what it takes.
+    those of which the beginning alone stands beside another, and what it takes.
     """
 
     tier: Tier
     title: str
     text: str
     sources: list[str]
+    review: list[str]
     tokens: int
 
 
@@ -159,11 +160,17 @@ def assemble(
         most = min(left, int(share * budget_tokens * BYTES_OF_A_TOKEN))
         if part := fit(section, most, gap=_GAP, is_in_order=False):
             tokens = -(-len(f"{section.title}:\n{part.text}{_GAP}".encode()) // BYTES_OF_A_TOKEN)
-            sources = [*shown_by(part.lines, "briefing").get("briefing", ())]
-            parts.append(
-                TierPart(tier=tier, title=section.title, text=part.text, sources=sources, tokens=tokens)
+            told = shown_by(part.lines, "briefing")
+            one = TierPart(
+                tier=tier,
+                title=section.title,
+                text=part.text,
+                sources=[*told.get("briefing", ())],
+                review=[*told.get("review", ())],
+                tokens=tokens,
             )
-            shown.update(sources)
+            parts.append(one)
+            shown.update(one.sources)
             left -= tokens * BYTES_OF_A_TOKEN
     return parts
 
@@ -266,10 +273,10 @@ async def finish(
     services: Services, query: AssembleContext, found: Context, context: RequestContext
 ) -> Context:
     """Record which memories were put before the agent, without waiting for the disk."""
-    if memories := _memories_in(found):
+    for how, memories in _memories_in(query, found).items():
         event = MemorySurfaced(
             query_id=uuid7(services.clock),
-            how="prompt" if query.query else "briefing",
+            how=how,
             subject=query.query or query.project or "",
             results=tuple(Returned(memory_id=memory_id, score=0.0) for memory_id in memories),
             read_position=found.position,
@@ -280,9 +287,12 @@ async def finish(
     return found
 
 
-def _memories_in(found: Context) -> list[str]:
-    sources = (source for part in found.parts for source in part.sources)
-    return list(dict.fromkeys(source for source in sources if source.startswith("mem-")))
+def _memories_in(query: AssembleContext, found: Context) -> dict[How, list[str]]:
+    """Return which memories a context shows how, each once."""
+    told = dict.fromkeys(one for part in found.parts for one in part.sources if one.startswith("mem-"))
+    begun = dict.fromkeys(one for part in found.parts for one in part.review if one not in told)
+    ids: dict[How, list[str]] = {"prompt" if query.query else "briefing": [*told], "review": [*begun]}
+    return {how: memories for how, memories in ids.items() if memories}
 
 
 METHODS = (
@@ -293,7 +303,7 @@ METHODS = (
         prepare=prepare,
         read=read,
         finish=finish,
-        tells=lambda _query, found: bool(_memories_in(found)),
+        tells=lambda query, found: bool(_memories_in(query, found)),
         verb=Verb(says="{text}", examples=('omegad context assemble --project shop --query "the export"',)),
     ),
 )

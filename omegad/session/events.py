@@ -105,7 +105,8 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     each told unasked but once; `file` is for one that was read, changed or named in a command. A `warning`
     shows none: it tells that a host's hooks stopped arriving. `subject` is what they were for: a prompt's
     beginning, a file, an error. Scores are those of the search; a briefing has none, which is 0. The moment
-    is described as in `memory.queried`.
+    is described as in `memory.queried`. `agent_id` is the host's word for which of the agents that work for
+    the session's own was shown them, None for the session's own.
     """
 
     query_id: MadeId
@@ -116,6 +117,7 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     at: int
     embedder_id: GivenName | None
     versions: dict[GivenName, int] = msgspec.field(default_factory=dict)
+    agent_id: GivenName | None = None
 
 
 ToolStatus = Literal["ok", "error", "denied"]

@@ -31,7 +31,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 11
+VERSION = 12
 EVENTS = (
     *(
         SessionStarted,
@@ -57,6 +57,8 @@ PAYLOADS_KEPT_US = 30 * 86_400_000_000
 """How long, at least, the latest of a session is kept that says nothing more."""
 ANYTHING = ""
 """Stands for a file: whatever was shown last, of which the latest counts."""
+ITSELF = ""
+"""Stands for an agent: the session's own, for which others may work."""
 ANYBODY = ""
 """The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
 
@@ -83,9 +85,11 @@ CREATE TABLE state_agent_sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE state_surfaced_files (
     session_id TEXT NOT NULL,
+    agent_id   TEXT NOT NULL,
     file       TEXT NOT NULL,
     position   INTEGER NOT NULL,
-    PRIMARY KEY (session_id, file)
+    at_us      INTEGER NOT NULL, -- when it was looked for, microseconds since 1970
+    PRIMARY KEY (session_id, agent_id, file)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX state_surfaced_files_by_position ON state_surfaced_files (position);
 CREATE TABLE state_merges ( -- the latest of each work tree
@@ -98,7 +102,7 @@ CANONICAL = (
     "SELECT * FROM state_deliveries ORDER BY delivery_id",
     "SELECT * FROM state_payloads ORDER BY session_id, digest",
     "SELECT * FROM state_agent_sessions ORDER BY session_id",
-    "SELECT * FROM state_surfaced_files ORDER BY session_id, file",
+    "SELECT * FROM state_surfaced_files ORDER BY session_id, agent_id, file",
     "SELECT * FROM state_merges ORDER BY worktree",
 )
 
@@ -119,9 +123,11 @@ _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
-_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
-_FORGOTTEN = "DELETE FROM state_surfaced_files WHERE session_id = ? AND file != ?"
-_TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?)"
+_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?, ?, ?)"
+_FORGOTTEN = (
+    "DELETE FROM state_surfaced_files WHERE session_id = ? AND agent_id = ? AND file != ? AND at_us < ?"
+)
+_TOLD = "INSERT OR REPLACE INTO state_surfaced_files VALUES (?, ?, ?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
     "DELETE FROM state_surfaced_files WHERE position < ?",
@@ -142,7 +148,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_OPEN, (session_id, told.host, recorded.project))
             is_begun = isinstance(told, SessionStarted) and told.source != RESUMED
             if session_id and (is_begun or isinstance(told, SessionCompacted)):
-                yield Statement(_FORGOTTEN, (session_id, ANYTHING))
+                yield Statement(_FORGOTTEN, (session_id, ITSELF, ANYTHING, recorded.occurred_at))
         case SessionEnded(host=host, delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
@@ -180,12 +186,13 @@ def _is_call_without_hook(recorded: RecordedEvent) -> bool:
 
 
 def _surfaced(recorded: RecordedEvent, session_id: str, shown: MemorySurfaced) -> Iterator[Statement]:
+    whose, when = (session_id, shown.agent_id or ITSELF), (recorded.position, shown.at)
     if shown.how == "warning":
-        yield Statement(_FILE, (ANYBODY, shown.subject, recorded.position))
+        yield Statement(_FILE, (ANYBODY, ITSELF, shown.subject, *when))
     elif shown.how not in TO_JUDGE:
-        yield Statement(_TOLD, (session_id, ANYTHING, recorded.position))
+        yield Statement(_TOLD, (*whose, ANYTHING, *when))
         if shown.how in {"edit", "file"}:
-            yield Statement(_FILE, (session_id, shown.subject, recorded.position))
+            yield Statement(_FILE, (*whose, shown.subject, *when))
 
 
 def _expired(before: Position) -> Iterator[Statement]:
@@ -244,15 +251,19 @@ class Hooks(Tables):
         )
         return [session_id for (session_id,) in self._connection.execute(sql, (prefix,))]
 
-    def has_surfaced(self, session_id: str, file: str) -> bool:
-        """Say whether memories were shown for a file in this session, since it began or was compacted."""
-        sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
-        return self._has(sql, session_id, file)
+    def has_surfaced(self, session_id: str, agent_id: str | None, file: str) -> bool:
+        """Say whether an agent of a session, None for its own, was shown memories for a file and has them in
+        its context.
+        """
+        sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND agent_id = ? AND file = ?"
+        return self._has(sql, session_id, agent_id or ITSELF, file)
 
-    def told_at(self, session_id: str) -> Position:
-        """Return the position at which a session was last told memories unasked; 0 where it never was."""
-        sql = "SELECT position FROM state_surfaced_files WHERE session_id = ? AND file = ?"
-        row = self._connection.execute(sql, (session_id, ANYTHING)).fetchone()
+    def told_at(self, session_id: str, agent_id: str | None) -> Position:
+        """Return the position at which an agent of a session, None for its own, was last told memories
+        unasked; 0 where it never was.
+        """
+        sql = "SELECT position FROM state_surfaced_files WHERE session_id = ? AND agent_id = ? AND file = ?"
+        row = self._connection.execute(sql, (session_id, agent_id or ITSELF, ANYTHING)).fetchone()
         return row[0] if row else 0
 
     def merged(self, worktree: str) -> tuple[str, int] | None:
@@ -265,7 +276,7 @@ class Hooks(Tables):
 
     def has_warned(self, subject: str) -> bool:
         """Say whether any agent was told of this."""
-        return self.has_surfaced(ANYBODY, subject)
+        return self.has_surfaced(ANYBODY, None, subject)
 
     def kept_from(self) -> Position:
         """Return the position of the oldest by which a hook, or a file, is known again; beyond any log

@@ -372,6 +372,21 @@ async def test_the_newest_are_told_beside_those_that_are_asked_for(paths: Paths,
         assert len(re.findall("we chose", told)) == briefing.OF_EACH
 
 
+async def test_a_budget_that_is_larger_brings_as_much_more_of_each_kind(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        for number in range(30):
+            for kind in ("decision", "lesson_learned"):
+                await store(it, f"{kind} {number} about {chr(97 + number) * 5}", kind)
+        for tokens, count in ((None, 5), (1_000, 5), (3_000, 10), (8_000, 26)):
+            asked = {} if tokens is None else {"budget_tokens": tokens}
+            text = (await it.caller.call("session.briefing", project=SHOP, **asked))["text"]
+            for kind in ("decision", "lesson_learned"):
+                assert len(re.findall(rf": {kind} \d", text)) == count
+                assert f": {kind} 29" in text
+
+
 async def test_what_has_not_proved_itself_is_marked_in_a_briefing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         heard = "the linter wants sorted imports"
@@ -419,18 +434,44 @@ async def test_of_a_pair_in_doubt_of_which_both_are_told_the_later_is_told_once(
         assert f"Gitpod ({later}, later, may deny it)" in text
 
 
+@pytest.mark.usefixtures("model")
+async def test_what_is_told_beside_one_of_its_kind_that_may_take_its_place_says_so(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        older = await store(it, "We pay BigQuery on demand, not by reserved slots.", "decision")
+        clock.us += DAY_US
+        new = "BigQuery costs: we bought 200 reserved slots. On demand had reached 7,400 € a month."
+        later = await store(it, new, "decision")
+        await store(it, "BigQuery slots that are reserved lie idle at night.", "lesson_learned")
+        for text in (
+            await welcome(it),
+            await hook(it, "SessionStart", source="startup"),
+            str((await it.caller.call("context.assemble", project=SHOP))["text"]),
+        ):
+            assert text.count("take its place") == 1
+            assert f"by reserved slots. ({later}, later, may take its place)" in text
+        await it.caller.call("memory.settle", memory_id=later, target_id=older, verdict="compatible")
+        await it.caught_up()
+        assert "take its place" not in await welcome(it)
+
+
 @pytest.mark.parametrize("more", ["", " because the seeded copy of the catalogue is there at once" * 3])
 async def test_what_is_told_beside_another_is_in_the_receipt_or_by_its_beginning_for_review(
     more: str, paths: Paths, clock: FakeClock
 ) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         earlier = await store(it, "Previews run on Gitpod", "decision")
-        later = await store(it, f"Previews switched{more}")
+        later = await store(it, f"Previews switched{more}", "advisor_insight")
         await doubt(it, later, earlier)
-        assert f"({later}, later, may deny it: Previews switched" in await welcome(it)
-        assert await receipts(it, "asks") == (
-            {"briefing": {earlier}, "review": {later}} if more else {"briefing": {earlier, later}}
-        )
+        asked = {"project": SHOP, "session_id": "assembles"}
+        context = await it.caller.call("context.assemble", **asked)
+        await it.caught_up()
+        for session_id, text in (("asks", await welcome(it)), ("assembles", str(context["text"]))):
+            assert f"({later}, later, may deny it: Previews switched" in text
+            assert await receipts(it, session_id) == (
+                {"briefing": {earlier}, "review": {later}} if more else {"briefing": {earlier, later}}
+            )
 
 
 async def test_where_the_view_of_conflicts_has_failed_all_else_is_told_with_a_word_of_it(

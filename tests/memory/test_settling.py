@@ -62,7 +62,7 @@ async def test_what_may_be_denied_is_told_unasked_beside_what_may_deny_it(
 
         assert await beside() == f" ({new}, later, may deny it)"
         clock.us += WAITS_DAYS * DAY_US
-        assert await beside() == "", "nobody has said so in time"
+        assert await beside() == f" ({new}, later, may take its place)", "nobody has said so in time"
         clock.us -= WAITS_DAYS * DAY_US
         await it.caller.call("memory.settle", memory_id=new, target_id=old, verdict="compatible")
         assert await beside() == ""

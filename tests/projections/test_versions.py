@@ -242,7 +242,12 @@ QUERIES_AGED = (
 )
 ALONE: dict[str, tuple[Event, ...]] = {
     "audit": (CALL_AGED, *aged("tools")),
-    "retrievals": (*QUERIES_AGED, ProofsAged(proofs=(Proof("c", "s-1"),)), *aged("queries")),
+    "retrievals": (
+        surfaced("c", how="file", query_id="surfaced-4", agent_id="a-1"),
+        *QUERIES_AGED,
+        ProofsAged(proofs=(Proof("c", "s-1"),)),
+        *aged("queries"),
+    ),
     "aged": (*aged("tools"), *aged("queries"), *aged("tools")),
     "conversations": (CALL_AGED, *aged("prompts")),
     **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
@@ -319,7 +324,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (6, "42bcff3591dd816553ee4b6e420188a0"),
-    "retrievals": (5, "33c7dd76314f5634e4f59579799abede"),
+    "retrievals": (6, "34278c4065172c07720078193732e9d6"),
     "aged": (1, "3cb780a5e01cdc3ebec193d7b31360e7"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
@@ -329,7 +334,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
-    "conversations": (5, "8ea4e03d40629ebfa5336b81772d702b"),
+    "conversations": (6, "7625439111465c3026d111dc608ebed7"),
     "upkeeps": (1, "ea997e9d3e7263000b6bffe287db7de1"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
     "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),

@@ -82,9 +82,7 @@ async def prepare(
     elif hook.files:
         targets = await _targets(services, prepared, within_s)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in SHELL_TOOLS and not prepared.is_spooled:
-        targets = await shells.changed(
-            services, hook, last_us, prepared.occurred_at or services.clock.now_us()
-        )
+        targets = await shells.changed(services, hook, last_us, prepared.occurred_at)
     else:
         targets = []
     if not targets:
@@ -300,7 +298,9 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
 def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:
     """Return the event of the memories that a stopped edit comes with, once for each file."""
     hook = prepared.hook
-    if not details.results or hook.file is None or state[Hooks].has_surfaced(hook.session_id, hook.file):
+    if not details.results or hook.file is None:
+        return None
+    if state[Hooks].has_surfaced(*hook.agent, hook.file):
         return None
     return MemorySurfaced(
         query_id=f"{prepared.query_id}-claim",

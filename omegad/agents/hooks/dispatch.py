@@ -31,6 +31,7 @@ from omegad.session.events import (
     CheckedRef,
     Delivery,
     GitPushChecked,
+    MemorySurfaced,
     PromptSubmitted,
     SessionCompacted,
     SessionEnded,
@@ -127,11 +128,9 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     """Understand a hook, and look for what its agent should know; None for one that is of no concern.
     Raises `Invalid`.
     """
-    occurred_at = (
-        None
-        if command.occurred_at is None
-        else min(parse_time(command.occurred_at, "occurred_at"), services.clock.now_us())
-    )
+    occurred_at = services.clock.now_us()
+    if command.occurred_at is not None:
+        occurred_at = min(parse_time(command.occurred_at, "occurred_at"), occurred_at)
     hook = hosts.understood(command.event, command.payload, command.host)
     if hook is None:
         return None
@@ -159,7 +158,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     is_used = is_call and hook.used and command.answer_within_ms is not None
     told_s = USED * (command.answer_within_ms or 0) / 1e3 if is_used else within_s
     if hook.kind == "session_start" and not is_paused and (command.is_spooled or command.is_kept):
-        services[Unbriefed].note(hook.session_id, services.head)
+        services[Unbriefed].note(hook.session_id, occurred_at)
     told = (
         None
         if command.is_spooled or is_paused
@@ -226,16 +225,16 @@ async def _recalled(services: Services, hook: Hook, project: str | None, *, is_a
         hook.kind == "prompt",
         surfacing.wanted(hook, project),
     )
-    unbriefed, after = services[Unbriefed], None
+    unbriefed, began_us = services[Unbriefed], None
     if hook.kind in BRIEFED_LATE and hook.agent_id is None and hosts.answer(hook, "?"):
-        after = unbriefed.taken(hook.session_id, services.clock.now_us())
-    if not is_start and not is_prompt and sought is None and not hook.used and after is None:
+        began_us = unbriefed.taken(hook.session_id, services.clock.now_us())
+    if not is_start and not is_prompt and sought is None and not hook.used and began_us is None:
         return Recalled()
 
     def begin(connection: Connection, moment: Moment) -> tuple[bool, Recalled]:
-        is_late = after is not None and not surfacing.is_briefed(connection, hook, after)
+        is_late = began_us is not None and not surfacing.is_briefed(connection, hook, began_us)
         shown = surfacing.briefed(connection, hook, project, moment) if is_start or is_late else None
-        if after is not None and (shown is None or not shown.results):
+        if began_us is not None and (shown is None or not shown.results):
             unbriefed.forget(hook.session_id)
         due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
         shown = shown or surfacing.of_file(connection, hook, project, moment)
@@ -248,7 +247,7 @@ async def _recalled(services: Services, hook: Hook, project: str | None, *, is_a
     is_wanted, told = await look(
         begin,
         (False, Recalled()),
-        at_least=0 if after is None and (is_prompt or hook.used) and not is_again else services.head,
+        at_least=0 if began_us is None and (is_prompt or hook.used) and not is_again else services.head,
     )
     if is_start:
         stopped = await services[HookArrivals].stopped(services, hook_arrivals.HOOK_S)
@@ -276,21 +275,21 @@ def decide(
     """Decide what a hook comes to: what happened and what was found of pushes, what its agent is told of
     it while somebody reads that, and claims.
     """
-    if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
+    if prepared is None or _is_known(prepared, state, has_pushes=bool(command.pushes)):
         return Decision(answer=HookAnswer())
     hook, is_paused = prepared.hook, prepared.is_paused
     ruling, claimed = claims.ruled_on(prepared, state, now_us)
     prepared = msgspec.structs.replace(prepared, ruling=ruling)
     is_over = (
         command.answer_within_ms is not None
-        and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
+        and now_us - prepared.occurred_at > command.answer_within_ms * 1_000
     )
     stdout, told, verdict = (
         ("", [], "") if is_over or command.is_spooled else _answered(prepared, state, now_us)
     )
     if verdict == "deny" and not ruling.held:
         claimed = ()  # what does not happen needs no file
-    is_told = command.is_kept or _is_own_call(prepared, state, now_us)
+    is_told = command.is_kept or _is_own_call(prepared, state)
     is_said = not is_told and (not is_paused or hook.kind == "session_end")
     happened = _happened(prepared, state) if is_said else None
     pushes = () if is_paused else command.pushes
@@ -326,7 +325,15 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
         min((one.verdict for one in told), key=VERDICTS.index),
     )
     stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
-    return stdout, [event for one in told for event in one.events] if stdout else [], verdict
+    events = [_told_to(hook, event) for one in told for event in one.events]
+    return stdout, events if stdout else [], verdict
+
+
+def _told_to(hook: Hook, event: Event) -> Event:
+    """Return the event of what a hook's agent is told, which says of memories which agent that is."""
+    if not isinstance(event, MemorySurfaced):
+        return event
+    return msgspec.structs.replace(event, agent_id=hook.agent_id)
 
 
 def _denied(
@@ -368,23 +375,22 @@ TELLINGS = (
 """What an agent is told at a hook, in the order in which it is."""
 
 
-def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_pushes: bool) -> bool:
+def _is_known(prepared: PreparedHook, state: DecisionState, *, has_pushes: bool) -> bool:
     hook = prepared.hook
     if hook.kind == "before_tool" and not has_pushes:
         return False  # nothing else is recorded of it but what is shown, once for each file
     if hook.kind == "after_tool" and hook.tool_use_id is not None and prepared.own_call is None:
         return state[ToolCalls].get(hook.session_id, hook.tool_use_id) is not None
-    occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at
-    return state[Hooks].has_come(hook.session_id, prepared.delivery, occurred_at)
+    return state[Hooks].has_come(hook.session_id, prepared.delivery, prepared.occurred_at)
 
 
-def _is_own_call(prepared: PreparedHook, state: DecisionState, now_us: int) -> bool:
+def _is_own_call(prepared: PreparedHook, state: DecisionState) -> bool:
     """Say whether a hook tells of a call of one of omegad's own tools, which that has told of itself."""
-    hook, occurred_at = prepared.hook, now_us if prepared.occurred_at is None else prepared.occurred_at
+    hook = prepared.hook
     if prepared.own_call is None:
         return False
     is_recorded = hook.tool_use_id is not None and state[ToolCalls].get(hook.session_id, hook.tool_use_id)
-    return bool(is_recorded) or state[Hooks].has_come(ANYBODY, prepared.own_call, occurred_at)
+    return bool(is_recorded) or state[Hooks].has_come(ANYBODY, prepared.own_call, prepared.occurred_at)
 
 
 def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:

@@ -51,6 +51,9 @@ KINDS: dict[str, Kind] = {
 }
 """What each event is, by the host's name for it in lower case. Of others it is noted that they came."""
 
+WORKING: dict[Kind, Kind] = {"turn_end": "subagent_end", "compaction": "other"}
+"""What these are where an agent tells of them that works for the session's own."""
+
 ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
     "cursor": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
     "gemini": frozenset({"session_start", "prompt", "after_tool"}),
@@ -126,6 +129,11 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def agent(self) -> tuple[str, str | None]:
+        """Whose context it is: the session's, or that of an agent which works for its own."""
+        return self.session_id, self.agent_id
+
+    @property
     def file(self) -> str | None:
         """The first file that a tool is to change, within its folder; None where it changes none."""
         return next((join(self.folder or "", one) for one in self.files), None)
@@ -157,9 +165,9 @@ def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | N
     session_id = _text(payload, "session_id", "conversation_id")
     if session_id is None and kind != "push":
         return None
-    agent_id = _text(payload, "agent_id", "subagent_id", most=NAME_MAX)
-    if kind == "turn_end" and agent_id is not None:
-        kind = "subagent_end"
+    agent_id = None if (agent := _text(payload, "agent_id", "subagent_id")) is None else name(agent)
+    if agent_id is not None:  # what its session says and has in its context is as it was
+        kind = WORKING.get(kind, kind)
     host_name = host_of(fired, payload, name(host)) or "claude-code"
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
     tool_name, tool_input = (

@@ -19,9 +19,9 @@ class Noted:
         self._is_on = is_on
         self._at_us: dict[object, int] = {}
 
-    def is_new(self, prepared: PreparedHook, at_us: int) -> bool:
+    def is_new(self, prepared: PreparedHook) -> bool:
         """Say whether a hook is to be noted, and take it for noted from now on."""
-        hook, delivery = prepared.hook, prepared.delivery
+        hook, delivery, at_us = prepared.hook, prepared.delivery, prepared.occurred_at
         said = (hook.session_id, hook.fired, delivery.digest)
         known = self._at_us
         is_told_twice = abs(at_us - known.get(said, -AGAIN_US - 1)) <= AGAIN_US
@@ -36,8 +36,7 @@ class Noted:
 def note(services: Services, prepared: PreparedHook, context: RequestContext) -> None:
     """Have it in the log, behind the answer, that a hook came."""
     hook = prepared.hook
-    at_us = services.clock.now_us() if prepared.occurred_at is None else prepared.occurred_at
-    if hook.kind not in {"before_tool", "other"} or not services[Noted].is_new(prepared, at_us):
+    if hook.kind not in {"before_tool", "other"} or not services[Noted].is_new(prepared):
         return
     event = HookNoted(
         host=hook.host,

@@ -55,7 +55,7 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     hook: Hook
     delivery: Delivery
     project: str | None
-    occurred_at: int | None
+    occurred_at: int
     excerpts: Excerpts
     text: Excerpt | None
     query_id: str

@@ -16,10 +16,10 @@ from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks import file_memories, gate
 from omegad.agents.hooks.hosts import Hook
 from omegad.index.vector_indexes import VectorIndexes, Vectors
-from omegad.log.event import Position
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment
+from omegad.runtime.times import rfc3339
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import RESUMED, How
@@ -38,8 +38,8 @@ ERROR_CONFIDENCE_MIN = 0.5
 """How probable it must be that what is found of an error, or a file, answers; for prompts see `gate`."""
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
-BUDGET_TOKENS = 1_500
-"""As much as a briefing: so much a session is told unasked after it, until it begins anew or is compacted."""
+BUDGET_TOKENS = briefing.BUDGET_TOKENS
+"""So much an agent is told unasked after its briefing, until its session begins anew or is compacted."""
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
 PROMPT_TYPES = (
@@ -55,22 +55,22 @@ PROMPT_TYPES = (
 _NAMED_TYPES, _LEARNED_TYPES = json.dumps((*PROMPT_TYPES, file_memories.INSIGHT)), json.dumps(EDIT_TYPES)
 _NAME_WORD = re.compile(r"[^\W_]+")
 _CALLS = "SELECT coalesce(max(call_index), 0) FROM coord_audit WHERE session_id = ?"
-_SINCE = "coalesce((SELECT context_position FROM agent_sessions WHERE session_id = ?1), 0)"
-_TOLD = f"""
-SELECT DISTINCT q.text FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
-WHERE r.session_id = ?1 AND r.how IN ('edit', 'file') AND r.id / 1024 >= {_SINCE}
-"""
+# An agent that works for the session's own, which ?2 names, begins with nothing and is not compacted with it.
+_SINCE = "iif(?2 IS NULL, coalesce((SELECT context_at FROM agent_sessions WHERE session_id = ?1), ''), '')"
+_SHOWN = "retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024"
+_ITS = f"r.session_id = ?1 AND q.filters ->> '$.agent_id' IS ?2 AND q.at >= {_SINCE}"
+"""Of what was shown, what an agent has in its context."""
+_TOLD = f"SELECT DISTINCT q.text FROM {_SHOWN} WHERE {_ITS} AND r.how IN ('edit', 'file')"
 _KNOWN = f"""
-SELECT memory_id, how FROM retrievals WHERE session_id = ?1 AND id / 1024 >= {_SINCE}
-UNION ALL SELECT node_id, 'stored' FROM memories WHERE session_id = ?1 AND id >= {_SINCE}
+SELECT r.memory_id, r.how FROM {_SHOWN} WHERE {_ITS}
+UNION ALL SELECT node_id, 'stored' FROM memories
+WHERE session_id = ?1 AND ?2 IS NULL AND created_at >= {_SINCE}
 """
-"""What a session has in its context, and how it came there: what it was told, and what it said itself."""
-ITS_OWN = ("briefing", "prompt", "query")
-"""How the agent is told whose session it is, and not those that work for it."""
-_BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND id / 1024 > ? LIMIT 1"
+"""What an agent has in its context, and how it came there: what it was told, and what it said itself."""
+_BRIEFED = "SELECT 1 FROM retrievals WHERE session_id = ? AND how = 'briefing' AND at >= ? LIMIT 1"
 _SPENT = f"""
-SELECT coalesce(sum({TOKENS}), 0) FROM retrievals AS r JOIN memories AS m ON m.node_id = r.memory_id
-WHERE r.session_id = ?1 AND r.how IN ('prompt', 'edit', 'file', 'error') AND r.id / 1024 >= {_SINCE}
+SELECT coalesce(sum({TOKENS}), 0) FROM {_SHOWN} JOIN memories AS m ON m.node_id = r.memory_id
+WHERE {_ITS} AND r.how IN ('prompt', 'edit', 'file', 'error')
 """
 
 
@@ -134,7 +134,7 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """
     if not hook.used or (room := _bytes_left(connection, hook)) <= 0:
         return None
-    told = {file for (file,) in connection.execute(_TOLD, (hook.session_id,))}
+    told = {file for (file,) in connection.execute(_TOLD, hook.agent)}
     known = told_to(connection, hook)
     for file in hook.used:
         if file in told:
@@ -151,12 +151,11 @@ def of_file(connection: Connection, hook: Hook, project: str | None, moment: Mom
 
 
 def told_to(connection: Connection, hook: Hook) -> set[str]:
-    """Return the memories that are in an agent's context: what it was told in any way since its session
-    began or was compacted, and what it stored. What was named for review was not told.
+    """Return the memories that are in an agent's context: what it was told in any way, and what it stored,
+    since its session began or was compacted. What was named for review was not told. Of an agent that works
+    for the session's own only what hooks told it is known, not what it asked or stored.
     """
-    told_otherwise = {"review", *(() if hook.agent_id is None else ITS_OWN)}
-    rows = connection.execute(_KNOWN, (hook.session_id,))
-    return {memory_id for memory_id, how in rows if how not in told_otherwise}
+    return {memory_id for memory_id, how in connection.execute(_KNOWN, hook.agent) if how != "review"}
 
 
 def is_due(connection: Connection, hook: Hook) -> bool:
@@ -229,7 +228,7 @@ def briefed(connection: Connection, hook: Hook, project: str | None, moment: Mom
     """
     known = set[str]()
     if hook.kind != "session_start" or hook.source == RESUMED:
-        rows = connection.execute(_KNOWN, (hook.session_id,)).fetchall()
+        rows = connection.execute(_KNOWN, hook.agent).fetchall()
         # With a briefing what is of no memory is known.
         known = {
             one for memory_id, how in rows for one in (memory_id, "" if how == "briefing" else memory_id)
@@ -252,9 +251,9 @@ def briefed(connection: Connection, hook: Hook, project: str | None, moment: Mom
     )
 
 
-def is_briefed(connection: Connection, hook: Hook, after: Position) -> bool:
-    """Say whether a session was briefed after a position of the log."""
-    return connection.execute(_BRIEFED, (hook.session_id, after)).fetchone() is not None
+def is_briefed(connection: Connection, hook: Hook, since_us: int) -> bool:
+    """Say whether a session was briefed since a moment."""
+    return connection.execute(_BRIEFED, (hook.session_id, rfc3339(since_us))).fetchone() is not None
 
 
 def due(connection: Connection, project: str | None, now_us: int) -> tuple[Line, ...]:
@@ -269,8 +268,8 @@ def reminding(project: str | None, lines: Iterable[Line]) -> str:
 
 
 def _bytes_left(connection: Connection, hook: Hook) -> int:
-    """Return how much more a session may be told."""
-    spent = int(connection.execute(_SPENT, (hook.session_id,)).fetchone()[0])
+    """Return how much more an agent may be told."""
+    spent = int(connection.execute(_SPENT, hook.agent).fetchone()[0])
     return (BUDGET_TOKENS - spent) * BYTES_OF_A_TOKEN
 
 

@@ -75,19 +75,19 @@ def reminders(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Not
 
 
 def memories(prepared: PreparedHook, state: DecisionState, _now_us: int) -> Notice:
-    """Tell memories; what was told meanwhile is not told again. Raises `Outdated` where the session was told
+    """Tell memories; what was told meanwhile is not told again. Raises `Outdated` where the agent was told
     something since they were looked for, so that neither what it knows nor what it may be told is the same.
     """
-    shown, session_id = prepared.told.shown, prepared.hook.session_id
+    shown, whose = prepared.told.shown, prepared.hook.agent
     if shown is None or (
         shown.how in {"edit", "file"}
-        and (prepared.ruling.held or state[Hooks].has_surfaced(session_id, shown.subject))
+        and (prepared.ruling.held or state[Hooks].has_surfaced(*whose, shown.subject))
     ):
         return Notice()  # of an edit that is stopped it is told why, and what is known of the file
-    if shown.results and state[Hooks].told_at(session_id) > shown.moment.position:
+    if shown.results and state[Hooks].told_at(*whose) > shown.moment.position:
         if prepared.is_last_try:
             return Notice()
-        raise Outdated("the session was told something meanwhile")
+        raise Outdated("the agent was told something meanwhile")
     query_id, events = prepared.query_id, list[Event]()
     if shown.results:
         event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)

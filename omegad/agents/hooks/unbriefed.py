@@ -1,7 +1,5 @@
 """Which sessions began while no daemon answered: they are briefed at a later hook."""
 
-from omegad.log.event import Position
-
 SESSIONS_MAX = 1_024
 TELLING_US = 1_000_000  # more than any hook waits
 
@@ -12,18 +10,18 @@ class Unbriefed:
     """
 
     def __init__(self) -> None:
-        self._sessions: dict[str, tuple[Position, int]] = {}
-        """Where the log ended when it was heard of, and when a hook was about to tell it."""
+        self._sessions: dict[str, tuple[int, int]] = {}
+        """When it began last, and when a hook was about to tell it, microseconds since 1970."""
 
-    def note(self, session_id: str, head: Position) -> None:
-        """Note a session whose start lies in the spool; what was told after *head* it was told since."""
-        if session_id not in self._sessions:
-            self._sessions[session_id] = head, -TELLING_US
+    def note(self, session_id: str, began_us: int) -> None:
+        """Note a session whose start lies in the spool, or did: what it was told since then it knows."""
+        if began_us > self._sessions.get(session_id, (-1, 0))[0]:
+            self._sessions[session_id] = began_us, -TELLING_US
             if len(self._sessions) > SESSIONS_MAX:
                 del self._sessions[next(iter(self._sessions))]
 
-    def taken(self, session_id: str, now_us: int) -> Position | None:
-        """Return after which position of the log a session is to be briefed, None where it is not to, or
+    def taken(self, session_id: str, now_us: int) -> int | None:
+        """Return when a session began that is to be briefed unless it was since, None where it is not to, or
         another hook is about to.
         """
         found = self._sessions.get(session_id)

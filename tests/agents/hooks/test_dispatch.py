@@ -199,7 +199,7 @@ def test_who_was_briefed_at_its_start_is_not_briefed_again(
 ) -> None:
     store(served, "no network in tests of this place", "constraint", project=project.name)
     said = payload("SessionStart", session, cwd=str(project), source="startup")
-    known = {"event": "SessionStart", "payload": said, "delivery_id": session}
+    known = {"event": "SessionStart", "payload": said, "delivery_id": session, "occurred_at": AT}
     assert "no network" in served.call("hook.dispatch", **known, is_kept=True)["stdout"]
     served.call("hook.dispatch", **known, is_spooled=True)
     assert tags(served, session) == ["memory.surfaced@1", "session.started@1"]
