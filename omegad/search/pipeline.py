@@ -61,13 +61,15 @@ class Sources(msgspec.Struct, frozen=True):
     model. Where only the question has none, the index tells which memories pass the filters.
 
     The question's may be what waits for it, and returns None where it does not come. `types` are the known
-    types, `model` has the weights of all that is found.
+    types, `model` has the weights of all that is found, `nearness` tells how near the question is to a
+    passage word by word, None where it cannot.
     """
 
     vector: Vectors | Callable[[], Vectors | None] | None
     index: VectorIndexes | None
     types: MemoryTypes
     model: RankingModel = msgspec.field(default_factory=fitted)
+    nearness: Callable[[str], float | None] | None = None
 
     @property
     def meets_languages(self) -> bool:
@@ -383,6 +385,7 @@ def _sought(query: QueryMemory, question: Question, sources: Sources, scope: Sco
         period=named,
         wanted=query.limit,
         is_phrase=query.mode == "phrase",
+        nearness=sources.nearness,
     )
 
 

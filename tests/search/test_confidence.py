@@ -321,3 +321,28 @@ def test_a_short_question_is_in_the_language_of_the_model_that_it_is_compared_by
     views.store("french", "le cache est vidé à midi")
     views.embed("french", "le cache est vidé à midi", embedder_id="other")
     assert (unmet, spoken()) == ("en", "fr")
+
+
+def test_in_another_language_what_is_near_word_by_word_is_the_surer_answer(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    passages = (
+        "Die Sicherung läuft um drei, und vorher wird alles geprüft wie immer in jeder Woche. ",
+        "Kaffee und Tee bestellt sie jeden zweiten Freitag nach.",
+    )
+    views.show(stored("export", "".join(passages)), project="p")
+    views.embed("export", *passages)
+    query, compared = QueryMemory(text="wann läuft der nächtliche Export fertig"), list[str]()
+
+    def sure(nearness: float | None) -> float:
+        def tell(passage: str) -> float | None:
+            compared.append(passage)
+            return nearness
+
+        sources = msgspec.structs.replace(views.sources(query), nearness=tell)
+        return search.search(views.connection, query, sources, LATER_US).confidence
+
+    by_word = [sure(nearness) for nearness in (0.1, 0.3, 0.5, 0.7)]
+    assert by_word == sorted({*by_word})
+    assert by_word[0] < sure(None) < by_word[-1]
+    assert {*compared} == {passages[0]}
