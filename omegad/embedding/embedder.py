@@ -6,12 +6,13 @@ network.
 """
 
 import asyncio
+import struct
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -23,7 +24,7 @@ from omegad.embedding.cache import VectorCache, canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.jobs import Job, JobQueue, Urgency
 from omegad.runtime import allocator
-from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
+from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, ShuttingDown
 
 TRIM_EVERY = 250  # texts
 LOOK_AGAIN_S = 1.0  # how often the disk is asked whether a model has been installed
@@ -45,6 +46,15 @@ class LoadedModel(Protocol):
 
     def embed(self, text: str) -> bytes:
         """Return the unit vector of *text* as little-endian float32."""
+        ...
+
+
+@runtime_checkable
+class ComparesWords(LoadedModel, Protocol):
+    """A model that also tells how near two texts are word by word."""
+
+    def nearness(self, asked: str, said: str) -> float:
+        """Return the mean of their greatest cosines."""
         ...
 
 
@@ -91,6 +101,7 @@ class Embedder:
         self._breaker = Breaker(monotonic)
         self._queue = JobQueue()
         self._session: LoadedModel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._embedded = 0
         self._closed = False
 
@@ -149,6 +160,27 @@ class Embedder:
         """
         return self._begun(lambda: Job(canonical(self._require().query_prefix + text)), Urgency.QUERY)
 
+    def nearness(self, asked: str, said: str, within_s: float) -> float | None:
+        """Return how near a question and a passage are word by word, to a thread that waits; None where the
+        model is not loaded, or cannot tell within so long.
+        """
+        if self._loop is None or self._closed or not isinstance(self._session, ComparesWords):
+            return None
+        prefix = self._require().query_prefix
+        job = Job(canonical(prefix + asked), beside=canonical(said))
+        try:
+            self._loop.call_soon_threadsafe(self._put, job)
+            (found,) = struct.unpack("<d", job.wait(within_s))
+        except (TimeoutError, OmegadError):
+            return None
+        return float(found)
+
+    def _put(self, job: Job) -> None:
+        try:
+            self._queue.put(job, Urgency.QUERY)
+        except Overloaded as error:
+            job.finish(error)
+
     def begin_store(self, text: str) -> Job | None:
         """Begin what `embed_store` does, as `begin_query`; `hold` is for who waited to call."""
         known = partial(self._cache.lookup.find, self._require().embedder_id, text_hash(text))
@@ -189,6 +221,7 @@ class Embedder:
     async def run(self) -> None:
         """Embed what is asked for until cancelled; who still waits then gets `ShuttingDown`."""
         limiter = anyio.CapacityLimiter(1)
+        self._loop = asyncio.get_running_loop()
         try:
             # A model that hangs must not keep the daemon from its end.
             on_thread = partial(anyio.to_thread.run_sync, limiter=limiter, abandon_on_cancel=True)
@@ -233,7 +266,7 @@ class Embedder:
         thread, embedded = threading.current_thread(), self._embedded
         before, thread.name = thread.name, "embedding"  # by which is told what is not waited for
         try:
-            outcome = job.known() or self._attempt(job.text)
+            outcome = job.known() or self._attempt(job.text, job.beside)
             job.settle(outcome)
             # Loading the model leaves much behind, and texts of many lengths leave gaps.
             if self._embedded > embedded and embedded % TRIM_EVERY == 0:
@@ -242,7 +275,7 @@ class Embedder:
         finally:
             thread.name = before
 
-    def _attempt(self, text: str) -> bytes | OmegadError:
+    def _attempt(self, text: str, beside: str | None) -> bytes | OmegadError:
         """Embed on the worker thread, loading the model if need be.
 
         A failure is that of the text where the same session embeds `PROBE`, and then nobody else's. Any other
@@ -251,7 +284,7 @@ class Embedder:
         if refusal := self._breaker.refusal():
             return refusal
         try:
-            vector = self._embed(text)
+            vector = self._embed(text, beside)
         except ModelMissing as error:
             return error
         # The runtime and the tokenizer raise bare Exceptions; this is where they enter
@@ -273,8 +306,11 @@ class Embedder:
         self._breaker.succeeded()
         return vector
 
-    def _embed(self, text: str) -> bytes:
+    def _embed(self, text: str, beside: str | None) -> bytes:
         self._session = self._session or self._loaded()
+        if beside is not None:
+            assert isinstance(self._session, ComparesWords)
+            return struct.pack("<d", self._session.nearness(text, beside))
         vector = self._session.embed(text)
         self._embedded += 1
         if len(vector) != VECTOR_BYTES:

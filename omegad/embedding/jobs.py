@@ -30,14 +30,18 @@ PASSED_OVER_MAX = {Urgency.HOOK: 0, Urgency.QUERY: 4, Urgency.STORE: 4, Urgency.
 
 
 class Job:
-    """A text, and in the end its vector or the reason why there is none."""
+    """A text, and in the end its vector or the reason why there is none; or how near it is to another."""
 
-    def __init__(self, text: str, known: Callable[[], bytes | None] = lambda: None) -> None:
+    def __init__(
+        self, text: str, known: Callable[[], bytes | None] = lambda: None, *, beside: str | None = None
+    ) -> None:
         """Take the text exactly as the model shall read it, and what returns its vector where it was computed
-        before; that is asked on the thread that embeds.
+        before; that is asked on the thread that embeds. With a text *beside* it the outcome is how near the
+        two are word by word, as a float64.
         """
         self.text = text
         self.known = known
+        self.beside = beside
         self._done = anyio.Event()
         self._outcome = Future[bytes]()
 

@@ -7,6 +7,7 @@ a text to embed.
 import os
 import weakref
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,8 @@ from omegad.embedding.wordpiece import WordPiece
 from omegad.runtime.errors import ModelFailed
 
 LOG_ERRORS_ONLY = 3
+PAIRS = 3  # of parts of words, whose cosines tell how near two texts are word by word
+TEXTS_KEPT = 4  # whose parts of words are at hand: a question is embedded before it is compared so
 CHARACTERS_PER_TOKEN_MAX = (
     64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
 )
@@ -35,6 +38,7 @@ class Session:
         self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
         self._given: Callable[[str], dict[str, NDArray[np.generic]]]
         self._shared: Shared | None = None
+        self._kept = dict[str, NDArray[np.float32]]()
         if manifest.format == "e5s1":
             self._given = QuantisedWords(folder, manifest.tokens_max).given
             self._shared = Shared(folder)
@@ -67,12 +71,42 @@ class Session:
 
     def uncentred(self, text: str) -> NDArray[np.float64]:
         """Return the unit vector of *text* from which nothing is taken."""
-        given = self._given((self._prefix + text)[: self._characters_max])
-        hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], given)[0])
+        hidden = self._hidden(text)
         pooled = (
             hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
         )
         return _unit(pooled)
+
+    def nearness(self, asked: str, said: str) -> float:
+        """Return how near two texts are word by word: the mean of the `PAIRS` greatest cosines that a part of
+        a word of the one has with any of the other, as they are understood where they stand.
+        """
+        nearest = np.sort((self._parts(asked) @ self._parts(said).T).max(axis=1))
+        return float(nearest[-PAIRS:].mean())
+
+    def _hidden(self, text: str) -> NDArray[np.float32]:
+        """Return what the model makes of each part of a text's words."""
+        found = self._kept.pop(text, None)
+        if found is None:
+            given = self._given((self._prefix + text)[: self._characters_max])
+            found = np.asarray(self._session.run(["hidden"], given)[0])
+        self._kept[text] = found
+        if len(self._kept) > TEXTS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+    def _parts(self, text: str) -> NDArray[np.float64]:
+        """Return the unit vectors of the parts of a text's words, less what all have in common."""
+        hidden = self._hidden(text)
+        own = [_unit(one) for one in hidden[self._begins_at : -1] if len(hidden) > self._begins_at + 1]
+        own = own or [_unit(one) for one in hidden]
+        return np.array([one if self._shared is None else _unit(self._shared.taken_from(one)) for one in own])
+
+    @cached_property
+    def _begins_at(self) -> int:
+        """How many marks and parts of words stand before those of a text."""
+        (given,) = self._given(self._prefix.strip()).values()
+        return len(given) - 1
 
 
 class Shared:

@@ -60,21 +60,21 @@ class _Stems(dict[str, tuple[str, ...]]):
 _STEMS = _Stems()
 
 
-def telling(text: str) -> tuple[str, ...]:
+def telling(text: str, *, is_met: bool = False) -> tuple[str, ...]:
     """Return the terms of *text* that tell something, quoted, each an expression; all of them where none
-    does.
+    does. Where other languages have been met, what is short is sooner taken for one.
     """
-    terms, language = _terms(asked(text)), language_of(text)
+    language = language_of(text, is_met=is_met)
+    terms = _terms(asked(text, language))
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
     expressions = dict.fromkeys(expression for term in found for expression in _expressions(term, language))
     return tuple(_bounded(islice(expressions, TERMS_MAX)))
 
 
-def asked(question: str) -> str:
+def asked(question: str, language: Language) -> str:
     """Return what a question asks about: in another language than English it is without that one's small
     words, which are no terms.
     """
-    language = language_of(question)
     return question if language.is_english else language.without_small_words(question)
 
 

@@ -40,6 +40,14 @@ class VectorIndexes:
         return sum(map(len, self._indexes.values()))
 
     @property
+    def meets_languages(self) -> bool:
+        """Whether anything has a vector of another model than the usual one, and so other languages than
+        English have been met.
+        """
+        _, *others = self._indexes.values()
+        return any(map(len, others))
+
+    @property
     def size_bytes(self) -> int:
         """How much memory they take."""
         words = self.words.size_bytes if self.words else 0

@@ -136,11 +136,12 @@ def of_phrase(text: str) -> Words | None:
     return Words((phrase,)) if phrase else None
 
 
-def of_question(text: str, without: Collection[str] = ()) -> Words | None:
+def of_question(text: str, without: Collection[str] = (), *, is_met: bool = False) -> Words | None:
     """Return what finds any telling term of *text* but those *without*, in lower case; None where it has
-    no other word.
+    no other word. *is_met* says that other languages than English have been met.
     """
-    telling = tuple(term for term in terms.telling(text) if terms.text_of(term) not in without)
+    told = terms.telling(text, is_met=is_met)
+    telling = tuple(term for term in told if terms.text_of(term) not in without)
     return Words(telling) if telling else None
 
 

@@ -21,7 +21,7 @@ from omegad import index
 from omegad.embedding import catalogue
 from omegad.embedding.cache import FileLookup, canonical, text_hash
 from omegad.embedding.catalogue import Manifest, folder_of
-from omegad.embedding.embedder import LoadedModel
+from omegad.embedding.embedder import ComparesWords, LoadedModel
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes, Vectors
 from omegad.log import reading
@@ -176,6 +176,17 @@ class Models:
             vectors[embedder_id] = vector
         return vectors
 
+    def nearness(self, embedder_ids: str, text: str) -> Callable[[str], float | None]:
+        """Return what says how near a question is to a passage word by word, by the model for all languages;
+        None without one that can.
+        """
+        asked = canonical(compared(text))
+        found = (
+            self._loaded.get(one) for one in embedder_ids.split("+") if self._manifests[one].is_multilingual
+        )
+        model = next((one for one in found if isinstance(one, ComparesWords)), None)
+        return lambda passage: None if model is None else model.nearness(asked, canonical(passage))
+
     def index(self, embedder_ids: str) -> VectorIndexes:
         """Return an empty index of models that are here."""
         return VectorIndexes(
@@ -245,13 +256,14 @@ class Asking:
         *,
         is_without: bool = False,
     ) -> Ids:
-        vector = found = None
+        vector = found = nearness = None
         if embedder_id is not None:
             vector, key = self._models.question(embedder_id, question.query.text), (embedder_id, is_without)
+            nearness = self._models.nearness(embedder_id, question.query.text)
             found = self._indexes.setdefault(key, self._indexes.get(key) or self._models.index(embedder_id))
         event = question.event
         moment = Moment(position=event.read_position, stale_by=0, now_us=event.at, index=found)
-        asked = PreparedQuestion(vector, self._types, 0.0, model)
+        asked = PreparedQuestion(vector, self._types, 0.0, model, nearness)
         matches = answering.read(connection, question.query, asked, moment).matches
         return tuple(result.memory_id for result in matches.results)
 

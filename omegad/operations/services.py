@@ -122,6 +122,11 @@ class DaemonServices(Services):
 
         return wait
 
+    def nearness(self, question: str) -> Callable[[str], float | None]:
+        """Return what says how near a question is to a passage, by the model for all languages."""
+        model, asked = self.near.multilingual or self.near.embedder, compared(question)
+        return lambda passage: model.nearness(asked, passage, self.query_timeout_s)
+
     async def _know_languages(self) -> None:
         """Read which languages the memories are in, where that is not known; one that cannot be read now is
         asked for again.

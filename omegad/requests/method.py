@@ -235,6 +235,12 @@ class Services(ABC):
         """
 
     @abstractmethod
+    def nearness(self, question: str) -> Callable[[str], float | None]:
+        """Return what says on another thread how near a question is to a passage word by word, by the model
+        for all languages; None where that cannot be told now.
+        """
+
+    @abstractmethod
     async def paused(self, names: Sequence[str]) -> str | None:
         """Say why nothing may be kept or told of folders and files, None where it may: all is paused, or
         one of these.

@@ -28,14 +28,15 @@ from omegad.storage.driver import Connection
 
 
 class PreparedQuestion(NamedTuple):
-    """The question's vector, or what waits for it, None without one; the known types; when it came; and the
-    weights of what is found.
+    """The question's vector, or what waits for it, None without one; the known types; when it came; the
+    weights of what is found; and what tells how near it is to a passage word by word.
     """
 
     vector: Vectors | Callable[[], Vectors | None] | None
     types: MemoryTypes
     started: float
     model: RankingModel
+    nearness: Callable[[str], float | None] | None = None
 
 
 class SearchReading(NamedTuple):
@@ -62,6 +63,7 @@ async def prepare(services: Services, query: QueryMemory, context: RequestContex
         services[MemoryTypes],
         started,
         fitted(),
+        services.nearness(query.text),
     )
 
 
@@ -74,7 +76,7 @@ def read(
     index, matches = moment.index_as(VectorIndexes), None
     if asked.vector is not None:
         with suppress(NotEmbedded):
-            sources = Sources(asked.vector, index, asked.types, asked.model)
+            sources = Sources(asked.vector, index, asked.types, asked.model, asked.nearness)
             matches = search(connection, query, sources, moment.now_us)
     has_none = index is not None and asked.vector is not None and len(index) == 0
     is_degraded = matches is None or (has_none and are_there_any(connection))

@@ -4,7 +4,7 @@ from beside those.
 A memory that has no vector yet is found by its words alone, and is as good a candidate as one that has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -55,7 +55,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     `vector` is the question's, of each model, None as long as it is not there, and `index` holds those of
     the memories, both None without a model; `words` is what full text is asked, None where that is nothing,
     and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row
-    alone where it is a phrase.
+    alone where it is a phrase. `nearness` tells how near the question is to a passage word by word, where
+    that can be told.
     """
 
     scope: Scope
@@ -66,6 +67,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     period: Period | None
     wanted: int
     is_phrase: bool
+    nearness: Callable[[str], float | None] | None = None
 
     @property
     def is_multilingual(self) -> bool:

@@ -13,7 +13,8 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from omegad.embedding.passages import short_passages
+from omegad.embedding.passages import SHORT_PASSAGES_MAX, short_passages
+from omegad.search import form
 from omegad.search.candidates import Candidates
 from omegad.search.features import IDENTIFIERS, SHOWN, MemoryFeatures, Observed
 from omegad.search.model import RankingModel, multilingual, probability
@@ -38,7 +39,7 @@ SHORTEST, USUAL, LONGEST = (
 OF_AN_ANSWER = 0.4  # the cosine of an answer in English, as it often is
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
 BY_CHANCE_MAX = math.sqrt(math.log(2_000))  # of as many passages as were in the fit to other languages
-OWN = 0.5  # of what is looked at, as which that counts that is in the question's own language
+WORDS_LEAST = 0.05  # how near two texts are word by word, below which differences say nothing
 LANGUAGE_CHARACTERS = 400  # of a text, that tell its language
 
 
@@ -73,26 +74,25 @@ def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lea
         # The nearest passage of a memory counts, and of so many one is near by chance.
         each = fmean(len(short_passages(one.text)) for one in shown.values())
         by_chance = math.sqrt(math.log(max(1.0, memories * each)))
-        languages = {row: language_of(one.text[:LANGUAGE_CHARACTERS]) for row, one in shown.items()}
-        spoken = languages.get(int(known.ids[nearest]), question.language)
-        shared = [*languages.values()].count(spoken) / max(1, len(languages))
-        return {
+        row = int(known.ids[nearest])
+        text = shown[row].text[:LANGUAGE_CHARACTERS] if row in shown else None
+        spoken = question.language if text is None else language_of(text)
+        told = {
             "intercept": 1.0,
             "ahead": _ahead(known, nearest, among),
             "cosine": float(known.cosine[nearest]),
             "log_cosine": _log_cosine(known, places),
             "language": _alike(question.language, spoken),
-            # One of another language than the others stands out by that alone.
-            "common": OWN if spoken == question.language else shared,
             # A short question is near to less.
             "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
             "by_chance": min(by_chance, BY_CHANCE_MAX),
-            "few": 1 / max(1, memories),
-            "lacks_names": lacks_names,
             # What is looked up by a name or a word, and stands there as it is asked for.
             "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
             "in_period": in_period,
         }
+        # Texts of one matter are near as a whole; what answers holds something of what is asked for as well.
+        word_by_word = _word_by_word(connection, row, seen)
+        return told if word_by_word is None else told | {"word_by_word": word_by_word}
     found = {
         "intercept": 1.0,
         # What is of the time that is named holds all of a question that has no words beside.
@@ -129,6 +129,23 @@ def tells_nothing_of(rows: Sequence[int], seen: Observed) -> bool:
     )
 
 
+def _word_by_word(connection: Connection, row: int, seen: Observed) -> float | None:
+    """Return the logarithm of how near the nearest passage of a memory is to the question word by word, None
+    where that cannot be told.
+    """
+    sought = seen.sought
+    if sought.nearness is None or sought.index is None or sought.vector is None:
+        return None
+    vector = form.stated(sought.vector, sought.index)
+    number = sought.index.nearest_passages(connection, vector, [row], SHORT_PASSAGES_MAX).get(row)
+    said = connection.execute("SELECT content FROM memories WHERE id = ?", (row,)).fetchone()
+    passages = () if said is None else short_passages(said[0])
+    if number is None or number >= len(passages):
+        return None
+    near = sought.nearness(passages[number])
+    return None if near is None else math.log(max(WORDS_LEAST, near))
+
+
 def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
     return math.log(UNRELATED + max(0.0, *(float(known.cosine[place]) for place in places)))
 
@@ -136,7 +153,8 @@ def _log_cosine(known: Candidates, places: Sequence[int]) -> float:
 def floor(found: Mapping[str, float], model: RankingModel, memories: int) -> float:
     """Return the confidence below which nothing is answered, where such signs were found among so many."""
     if "ahead" in found:
-        return multilingual().floor
+        fit = multilingual()
+        return fit.floor if "word_by_word" in found else fit.floor_by_passages
     return round(model.floor_of(memories), 6)
 
 
@@ -170,5 +188,7 @@ def confidence(found: dict[str, float], model: RankingModel) -> float:
     has none.
     """
     if "ahead" in found:
-        return probability(multilingual().confidence, found)
+        fit = multilingual()
+        weights = fit.confidence if "word_by_word" in found else fit.confidence_by_passages
+        return probability(weights, {name: found[name] for name in weights if name in found})
     return probability(model.confidence if "log_cosine" in found else model.confidence_by_words, found)

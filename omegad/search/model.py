@@ -111,14 +111,16 @@ def fitted() -> RankingModel:
 class Multilingual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is otherwise for a question in another language than English: `ranking` weighs some features
     differently, `confidence` has for each sign what a unit of it adds to the log-odds that the best results
-    answer, `floor` is the confidence below which nothing is answered; `provenance` says what they were fitted
-    to.
+    answer, `floor` is the confidence below which nothing is answered, and both `by_passages` are the same
+    where the question could not be compared word by word; `provenance` says what they were fitted to.
     """
 
     provenance: str
     ranking: Mapping[str, Weight]
     confidence: Mapping[str, float]
     floor: float
+    confidence_by_passages: Mapping[str, float]
+    floor_by_passages: float
 
     def weighing(self, model: RankingModel) -> RankingModel:
         """Return a model that ranks what is found for such a question."""

@@ -61,13 +61,20 @@ class Sources(msgspec.Struct, frozen=True):
     model. Where only the question has none, the index tells which memories pass the filters.
 
     The question's may be what waits for it, and returns None where it does not come. `types` are the known
-    types, `model` has the weights of all that is found.
+    types, `model` has the weights of all that is found, `nearness` tells how near the question is to a
+    passage word by word, None where it cannot.
     """
 
     vector: Vectors | Callable[[], Vectors | None] | None
     index: VectorIndexes | None
     types: MemoryTypes
     model: RankingModel = msgspec.field(default_factory=fitted)
+    nearness: Callable[[str], float | None] | None = None
+
+    @property
+    def meets_languages(self) -> bool:
+        """Whether other languages than English have been met."""
+        return self.index is not None and self.index.meets_languages
 
 
 class NotEmbedded(Exception):
@@ -287,9 +294,10 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
 
 
 def _observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
-    question = understood(query.text, now_us)
+    scope = Scope(connection, query, now_us, sources.index)  # by which the index is up to this moment
+    question = understood(query.text, now_us, is_met=sources.meets_languages)
     check()
-    sought = _sought(connection, query, question, sources, now_us)
+    sought = _sought(query, question, sources, scope)
     named = by_words(connection, sought)
     if sources.vector is not None:  # all that needs no vector is done while it is being computed
         vector = sources.vector() if callable(sources.vector) else sources.vector
@@ -362,14 +370,15 @@ def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Ob
     return confidence.features(connection, rows, seen, lead=ranking.lead(best))
 
 
-def _sought(
-    connection: Connection, query: QueryMemory, question: Question, sources: Sources, now_us: int
-) -> SearchRequest:
+def _sought(query: QueryMemory, question: Question, sources: Sources, scope: Scope) -> SearchRequest:
     """Return what is looked for; in full text nothing where meaning alone is wanted and can be had."""
     index = sources.index if sources.vector is not None else None
-    scope, named = Scope(connection, query, now_us, sources.index), question.period
+    named = question.period
     dated = named.undated if named and index is not None else ()
-    wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
+    if query.mode == "phrase":
+        wanted = words.of_phrase(query.text)
+    else:
+        wanted = words.of_question(query.text, dated, is_met=sources.meets_languages)
     vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})
     if wanted:
         wanted = words.completed(scope.fulltext, wanted, question.proper)
@@ -383,6 +392,7 @@ def _sought(
         period=named,
         wanted=query.limit,
         is_phrase=query.mode == "phrase",
+        nearness=sources.nearness,
     )
 
 

@@ -178,9 +178,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(name for name in self.proper if name.isalpha() and name not in exact)
 
 
-def understood(text: str, now_us: int) -> Question:
-    """Read a question, asked at *now_us*."""
-    (named, beside), language, telling = _time(text, now_us), language_of(text), asked(text)
+def understood(text: str, now_us: int, *, is_met: bool = False) -> Question:
+    """Read a question, asked at *now_us*; *is_met* says that other languages than English have been met, as
+    for the model that it is compared by.
+    """
+    (named, beside), language = _time(text, now_us), language_of(text, is_met=is_met)
+    telling = asked(text, language)
     exact = tuple(name for name in identifiers(text) if named is None or not named.is_named_by(name))
     words = tuple(stemmed(telling))
     first = next(_PART.finditer(text), None)

@@ -89,8 +89,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(home: Path, *, choice: str = "auto", idle_unload_s: float = 60.0) -> AsyncIterator[Bench]:
-    session, time = FakeSession(), SteppingTime()
+async def bench(
+    home: Path, *, choice: str = "auto", idle_unload_s: float = 60.0, session: FakeSession | None = None
+) -> AsyncIterator[Bench]:
+    session, time = session or FakeSession(), SteppingTime()
     async with cache.opened(home / "embeddings.db") as vectors, anyio.create_task_group() as tasks:
         embedder = Embedder(
             vectors,

@@ -122,3 +122,24 @@ def test_what_says_the_same_is_near_in_any_language_and_what_does_not_is_far() -
             assert same > max(0.35, unlike + 0.2), (code, another)
         assert float(one @ other) < 0.35, code
     assert session.embed(SAID["de"][0]) == vectors["de"][0].tobytes(), "and again the same to the last bit"
+
+
+@pytest.mark.model
+def test_word_by_word_what_holds_something_of_what_is_asked_for_is_nearer_than_what_does_not() -> None:
+    manifest = read_manifest(folder_of(MODELS, E5_SMALL.name))
+    if manifest is None:
+        pytest.skip(f"{E5_SMALL.name} is not installed in {MODELS}: run `omegad model install`")
+    session = Session(folder_of(MODELS, E5_SMALL.name), manifest)
+    note = "Passwords are hashed with argon2id, 64 MB of memory, 3 passes."
+    for answered, other in (
+        ("Wie werden Passwörter gespeichert?", "Wer gießt die Blumen im Büro?"),
+        ("Как хранятся пароли?", "Кто поливает цветы в офисе?"),
+        ("密码是怎么存储的", "办公室的花谁来浇"),
+    ):
+        near, far = session.nearness(answered, note), session.nearness(other, note)
+        assert near > far + 0.1, answered
+        fresh = Session(folder_of(MODELS, E5_SMALL.name), manifest)
+        fresh.embed(answered)
+        assert fresh.nearness(answered, note) == near, "whatever was embedded before"
+    assert 0.99 < session.nearness(note, note) < 1.01
+    assert session.nearness("", note) < 0.9

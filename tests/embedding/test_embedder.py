@@ -315,3 +315,35 @@ async def test_who_asks_for_the_model_while_another_thread_looks_for_it_gets_it(
             await anyio.sleep(0.05)
             may_end.set()
         assert found == ["abc", "abc"]
+
+
+class WordByWord(FakeSession):
+    """Finds a text near to another by how many letters they share."""
+
+    def nearness(self, asked: str, said: str) -> float:
+        self.embed(asked)
+        return len({*asked}.intersection(said)) / 8
+
+
+async def test_a_thread_is_told_how_near_two_texts_are_word_by_word_once_the_model_is_loaded(
+    tmp_path: Path,
+) -> None:
+    put_model(tmp_path / "models")
+    async with bench(tmp_path) as it:
+        await it.embedder.embed_query("of a model that compares no words")
+        assert await anyio.to_thread.run_sync(it.embedder.nearness, "ab", "bcd", PATIENCE_S) is None
+    async with bench(tmp_path, session=WordByWord()) as it:
+
+        async def told(asked: str, within_s: float = PATIENCE_S) -> float | None:
+            return await anyio.to_thread.run_sync(it.embedder.nearness, asked, "bcd", within_s)
+
+        assert await told("ab") is None
+        assert it.session.texts == []
+        await it.embedder.embed_query("query")
+        assert (await told("ab"), await told("bc")) == (1 / 8, 2 / 8)
+        it.session.unfit.add("unfit")
+        assert await told("unfit") is None
+        it.session.may_go_on.clear()
+        assert await told("bc", 0.01) is None
+        it.session.may_go_on.set()
+        assert await told("bc") == 2 / 8

@@ -4,16 +4,24 @@ several languages and what people say in passing; and longer ones. Half of the q
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
-from tests.retrieval.corpora import Corpus, Memory, Question
+import msgspec
+
+from omegad.embedding.catalogue import E5_SMALL, installed
+from omegad.embedding.session import Session
+from omegad.search.model import RankingModel
+from omegad.search.question import compared
+from tests.retrieval.corpora import Asked, Corpus, Embed, Library, Memory, Question
 from tests.retrieval.dataset import FOLDER
 
 NOTES, MIXED, LONG = "notes", "mixed", "long"
-SIZES = (8, 14, 20)
-"""Of how many notes homes are."""
+SIZES = {1: 20, 3: 6, 8: 1, 14: 1, 20: 1}
+"""Of how many notes homes are, and how many there are of each set: what has no answer is shared among them."""
 BESIDE = (("de", "es", "ru", "tr", "ar", "zh", "hi"), ("de", "zh", "ru", "el", "vi", "th"), ("de",), ("zh",))
 """In which languages there is something beside them."""
 SENTENCES, UNANSWERED = 14, 20
@@ -23,19 +31,49 @@ FORMS = ("sentence", "paragraph", "three", "among others")
 OTHERS = 6  # sentences of other articles beside the one that answers
 
 
+class ComparedByWord(Library):
+    """Homes whose questions are compared with what is found word by word, as a daemon does."""
+
+    def __init__(self, embed: Embed, nearness: Callable[[str, str], float]) -> None:
+        """Begin without any; by the model for all languages."""
+        super().__init__((), embed, is_multilingual=True)
+        self._nearness = nearness
+
+    def ask(
+        self, corpus: Corpus, question: Question, model: RankingModel, project: str | None = None
+    ) -> Asked:
+        """Ask a question of all of a corpus, or of what a *project* holds of it."""
+        asked = super().ask(corpus, question, model, project)
+        near = partial(self._nearness, compared(question.text))
+        sought = msgspec.structs.replace(asked.seen.sought, nearness=near)
+        return msgspec.structs.replace(asked, seen=asked.seen._replace(sought=sought))
+
+
+def comparing(models: Path) -> Callable[[str, str], float]:
+    """Return what tells how near two texts are word by word; raises `FileNotFoundError` without a model."""
+    if (manifest := installed(models, E5_SMALL.name)) is None:
+        raise FileNotFoundError(f"no {E5_SMALL.name} in {models}; `omegad model install` fetches it")
+    return cache(Session(models / manifest.name, manifest).nearness)
+
+
 def notes() -> Iterator[Corpus]:
     """Yield homes of notes alone; what has lost its note has no answer."""
     for number, said in enumerate(_sets()):
-        for size in SIZES:
-            chance = random.Random(size)  # noqa: S311  a sample, not a secret
-            kept = {*chance.sample(range(len(said["memories"])), size)}
-            memories = [Memory(key=str(key), content=said["memories"][key]) for key in sorted(kept)]
-            yield Corpus(
-                domain=f"{NOTES} {size}",
-                name=f"{NOTES} {number} {size}",
-                memories=memories,
-                questions=_asked(said, kept),
-            )
+        for size, count in SIZES.items():
+            for place in range(count):
+                chance = random.Random(f"{number} {size} {place}")  # noqa: S311  a sample, not a secret
+                kept = {*chance.sample(range(len(said["memories"])), size)}
+                asked = _asked(said, kept)
+                unanswered = [one for one in asked if not one.gold]
+                yield Corpus(
+                    domain=f"{NOTES} {size}",
+                    name=f"{NOTES} {number} {size} {place}",
+                    memories=[Memory(key=str(key), content=said["memories"][key]) for key in sorted(kept)],
+                    questions=[
+                        *(one for one in asked if one.gold),
+                        *chance.sample(unanswered, len(unanswered) // count),
+                    ],
+                )
 
 
 def mixed(articles: dict[str, list[list[Any]]], among: Sequence[int]) -> Iterator[Corpus]:

@@ -4,9 +4,10 @@ in a folder and notes of our own.
 
 Homes of 1 to a few hundred memories in one language and in several, each a sentence, a paragraph or several,
 are asked in the language of a memory, in others, and what none of them answers; and so are short notes in
-English, by themselves and among such sentences, and English texts of a sentence and more. It is fitted to some of the articles, and printed is how it
-does on the others, by language; `--write` puts the weights in force. `--form` makes from the same articles
-what a question's vector is moved by, which the others are fitted to.
+English, by themselves and among such sentences, and English texts of a sentence and more. It is fitted to
+some of the articles, and printed is how it does on the others, by language; `--write` puts the weights in
+force. Nothing of it depends on the weights that are, but on those for English. `--form` makes from the same
+articles what a question's vector is moved by, which the others are fitted to.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -27,7 +29,7 @@ from scipy.special import expit
 from omegad.embedding.catalogue import E5_SMALL
 from omegad.embedding.passages import SENTENCE_END
 from omegad.runtime.config import find_paths
-from omegad.search import confidence
+from omegad.search import confidence, pipeline
 from omegad.search import form as forms
 from omegad.search import model as models
 from omegad.search.features import FEATURES
@@ -56,15 +58,13 @@ TOGETHER = 3  # paragraphs of an article in one memory, of which the middle one 
 SIGNS = (
     "intercept",
     "ahead",
-    "cosine",
     "log_cosine",
     "language",
-    "common",
     "length",
     "by_chance",
-    "few",
-    "lacks_names",
 )
+BY_WORD, BY_PASSAGES = "word_by_word", "cosine"
+"""What is read as well where the model can compare a passage word by word, and where it cannot."""
 RANKED = ("meaning", "words", "rare_words", "coverage", "in_a_row")
 UNRANKED = "long"  # a long memory has short passages here, of which the best one counts
 RIDGE, TO_ENGLISH = 1e-4, 1e-2  # the latter to the weights for English, where nothing speaks against them
@@ -203,10 +203,9 @@ def homes(articles: Articles, among: Sequence[int], seed: int) -> Iterator[Corpu
 
 
 def found(corpora: Iterable[Corpus], library: Library) -> Iterator[Found]:
-    """Yield what is found for the questions of some homes."""
+    """Yield what is found for the questions of some homes that are in a library."""
     model = fitted()
     for corpus in corpora:
-        library.put(corpus)
         for question in corpus.questions:
             asked = library.ask(corpus, question, model)
             if not asked.seen.sought.is_multilingual or asked.seen.question.asks_whatever:
@@ -252,14 +251,14 @@ def ranking(seen: Sequence[Found]) -> dict[str, Weight]:
     }
 
 
-def logistic(seen: Sequence[Found]) -> dict[str, float]:
-    """Return what a unit of each sign adds to the log-odds beside what is set; each kind and size of a home
-    weighs the same, but for notes, which are few, and what answers as much as what does not.
+def logistic(seen: Sequence[Found], signs: Sequence[str]) -> dict[str, float]:
+    """Return what a unit of each of some signs adds to the log-odds beside what is set; each kind and size of
+    a home weighs the same, but for notes, which are few, and what answers as much as what does not.
     """
     beside = np.array(
         [HOLDS_ALL * one.signs["holds_all"] + IN_PERIOD * one.signs["in_period"] for one in seen]
     )
-    table = np.array([[one.signs[name] for name in SIGNS] for one in seen])
+    table = np.array([[one.signs[name] for name in signs] for one in seen])
     answers = np.array([one.answers for one in seen], np.float64)
     counts = Counter((one.domain, one.answers) for one in seen)
     weight = np.array(
@@ -274,11 +273,16 @@ def logistic(seen: Sequence[Found]) -> dict[str, float]:
             weight * (sure - answers)
         ) + 2 * RIDGE * weights
 
-    weights = minimize(loss, np.zeros(len(SIGNS)), jac=True, method="L-BFGS-B").x.round(3).tolist()
-    return dict(zip(SIGNS, weights, strict=True)) | {
+    weights = minimize(loss, np.zeros(len(signs)), jac=True, method="L-BFGS-B").x.round(3).tolist()
+    return dict(zip(signs, weights, strict=True)) | {
         "in_period": IN_PERIOD,
         "holds_all": HOLDS_ALL,
     }
+
+
+def sureness(weights: Mapping[str, float], one: Found) -> float:
+    """Return the confidence in what was found by some weights, which may leave signs out."""
+    return models.probability(weights, {name: one.signs[name] for name in weights})
 
 
 def floor_of(seen: Sequence[Found], weights: Mapping[str, float]) -> float:
@@ -287,9 +291,7 @@ def floor_of(seen: Sequence[Found], weights: Mapping[str, float]) -> float:
     """
     counts = Counter(one.texts for one in seen if one.answers)
     sure = sorted(
-        (models.probability(weights, one.signs), 1 / counts[one.texts] / len(counts))
-        for one in seen
-        if one.answers
+        (sureness(weights, one), 1 / counts[one.texts] / len(counts)) for one in seen if one.answers
     )
     below = np.cumsum([share for _, share in sure])
     return sure[int(np.searchsorted(below, 1 - ANSWERED))][0]
@@ -345,10 +347,43 @@ def groups(seen: Sequence[Found]) -> Iterator[tuple[str, Sequence[Found]]]:
         yield domain, [one for one in seen if one.domain == domain]
 
 
+def fit(
+    homes_: Sequence[Corpus], beside: Sequence[Corpus], library: Library
+) -> tuple[Multilingual, list[Found]]:
+    """Return the weights, and what they were fitted to: the ranking to homes of articles, and how sure it is
+    to what ranks first by that, there and *beside*.
+    """
+    by = ranking([*found(homes_, library)])
+    fitting = msgspec.structs.replace(models.multilingual(), ranking=by)
+    with patch.object(pipeline, "multilingual", return_value=fitting):
+        known = [*found([*homes_, *beside], library)]
+    weights, by_passages = (logistic(known, (*SIGNS, one)) for one in (BY_WORD, BY_PASSAGES))
+    languages = ", ".join(sorted({one.language for one in known}))
+    made_of = f"{FITTED} articles of XQuAD and own notes, asked in {languages}"
+    return Multilingual(
+        provenance=f"python -m tests.retrieval.fit_languages; {made_of}",
+        ranking=by,
+        confidence=weights,
+        floor=round(floor_of(known, weights), 3),
+        confidence_by_passages=by_passages,
+        floor_by_passages=round(floor_of(known, by_passages), 3),
+    ), known
+
+
 def main() -> int:
     """Fit and print; return 0, or 2 where the model is missing."""
-    parser = argparse.ArgumentParser(prog="python -m tests.retrieval.fit_languages")
-    parser.add_argument("folder", type=Path, help="the folder with the files of XQuAD")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.retrieval.fit_languages",
+        description="Fit what ranks, and how sure an answer is, for questions in other languages than English."
+        " It takes the model for all languages (`omegad model install`), scipy (`pip install -e '.[fit]'`),"
+        " the files of XQuAD, and some ten minutes of a processor; it uses 2 GB of memory.",
+    )
+    parser.add_argument(
+        "folder",
+        type=Path,
+        help=f"the folder with xquad.LANGUAGE.json, as github.com/google-deepmind/xquad has them, of each of"
+        f" {', '.join(LANGUAGES)}",
+    )
     parser.add_argument(
         "--aside", nargs="*", default=[], metavar="LANGUAGE", help="printed, and not fitted to"
     )
@@ -358,38 +393,35 @@ def main() -> int:
     options = parser.parse_args()
     try:
         embed, save = embedder(find_paths().models, options.cache, E5_SMALL.name)
+        library = abroad.ComparedByWord(embed, abroad.comparing(find_paths().models))
     except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    library = Library((), embed, is_multilingual=True)
     every = {language: read(options.folder, language) for language in LANGUAGES}
     own = {language: parts for language, parts in every.items() if language not in options.aside}
     if options.form:
         FORM.write_bytes(msgspec.json.encode(form(own, embed)) + b"\n")
         return 0
-    left = range(FITTED, len(every["en"]))
-    known = [*found(homes(own, range(FITTED), SEED), library)]
-    known += found([*abroad.notes(), *abroad.mixed(own, range(FITTED))], library)
-    known += found(abroad.long(own, range(FITTED), SEED), library)
-    others = [*found(homes(every, left, ASIDE_SEED), library)]
+    some, left = range(FITTED), range(FITTED, len(every["en"]))
+    to, beside = [*homes(own, some, SEED)], [*abroad.notes(), *abroad.mixed(own, some)]
+    beside += abroad.long(own, some, SEED)
+    aside = [*homes(every, left, ASIDE_SEED), *abroad.long(every, left, ASIDE_SEED)]
+    for corpus in (*to, *beside, *aside):
+        library.put(corpus)
+    made, known = fit(to, beside, library)
+    with patch.object(pipeline, "multilingual", return_value=made):
+        others = [*found(aside, library)]
     save()
-    weights, by = logistic(known), ranking([one for one in known if one.texts == ARTICLES])
-    floor = floor_of(known, weights)
     for title, seen in (("fitted to", known), ("articles aside", others)):
-        for name, some in groups(seen):
-            sure = [models.probability(weights, one.signs) for one in some]
-            sys.stdout.write(told(f"{title}, {name}", some, sure, floor))
-    sys.stdout.write(f"floor {floor:.3f}, {weights}, {by}\n")
+        for name, among in groups(seen):
+            sure = [sureness(made.confidence, one) for one in among]
+            sys.stdout.write(told(f"{title}, {name}", among, sure, made.floor))
+        sure = [sureness(made.confidence_by_passages, one) for one in seen]
+        sys.stdout.write(told(f"{title}, all, by passages", seen, sure, made.floor_by_passages))
+    written = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
+    sys.stdout.write(written.decode())
     if options.write:
-        languages = ", ".join(sorted({one.language for one in known}))
-        made_of = f"{FITTED} articles of XQuAD and own notes, asked in {languages}"
-        fit = Multilingual(
-            provenance=f"python -m tests.retrieval.fit_languages; {made_of}",
-            ranking=by,
-            confidence=weights,
-            floor=round(floor, 3),
-        )
-        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(fit), indent=2) + b"\n")
+        TARGET.write_bytes(written)
     return 0
 
 

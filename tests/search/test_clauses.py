@@ -20,7 +20,7 @@ QUESTION = "why does the export time out?"
 
 def chosen(content: str, question: str = QUESTION) -> str | None:
     language = language_of(question)
-    return clause(content, stemmed_in(language, asked(question)), language)
+    return clause(content, stemmed_in(language, asked(question, language)), language)
 
 
 @pytest.mark.parametrize("before", [0, 1, 7, 40])

@@ -13,9 +13,9 @@ import projections
 from omegad import search
 from omegad.index.vector_index import VectorIndex
 from omegad.index.vector_indexes import VectorIndexes
-from omegad.search import Matches
+from omegad.search import Matches, QueryMemory, pipeline
 from omegad.search.model import fitted, probability
-from tests.builders import EMBEDDER, START_US, deleted, edited, stored, superseded
+from tests.builders import EMBEDDER, START_US, deleted, edited, stored, superseded, vector_of
 from tests.searching import DAY_US, LATER_US, MODES, Searched, day
 
 UNHEARD = "which Zeppelin lands in Friedrichshafen?"
@@ -321,3 +321,43 @@ def test_what_is_in_the_question_s_own_language_must_be_nearer(views: Searched) 
         sure[text] = views.matches("Was haben wir dort gebaut?", project=text).confidence
     own, other = sure.values()
     assert own < other
+
+
+def test_a_short_question_is_in_the_language_of_the_model_that_it_is_compared_by(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER), VectorIndex("other", is_multilingual=True))
+    views.put("usual", "the cache is emptied at noon")
+
+    def spoken() -> str:
+        query = QueryMemory(text="nettoyage cache")
+        sources = msgspec.structs.replace(views.sources(query), vector={"other": vector_of(query.text)})
+        return pipeline.observed(views.connection, query, sources, LATER_US).question.language.code
+
+    unmet = spoken()
+    views.store("french", "le cache est vidé à midi")
+    views.embed("french", "le cache est vidé à midi", embedder_id="other")
+    assert (unmet, spoken()) == ("en", "fr")
+
+
+def test_in_another_language_what_is_near_word_by_word_is_the_surer_answer(views: Searched) -> None:
+    views.index = VectorIndexes(VectorIndex(EMBEDDER, is_multilingual=True))
+    views.model = fitted()
+    passages = (
+        "Die Sicherung läuft um drei, und vorher wird alles geprüft wie immer in jeder Woche. ",
+        "Kaffee und Tee bestellt sie jeden zweiten Freitag nach.",
+    )
+    views.show(stored("export", "".join(passages)), project="p")
+    views.embed("export", *passages)
+    query, compared = QueryMemory(text="wann läuft der nächtliche Export fertig"), list[str]()
+
+    def sure(nearness: float | None) -> float:
+        def tell(passage: str) -> float | None:
+            compared.append(passage)
+            return nearness
+
+        sources = msgspec.structs.replace(views.sources(query), nearness=tell)
+        return search.search(views.connection, query, sources, LATER_US).confidence
+
+    by_word = [sure(nearness) for nearness in (0.1, 0.3, 0.5, 0.7)]
+    assert by_word == sorted({*by_word})
+    assert by_word[0] < sure(None) < by_word[-1]
+    assert {*compared} == {passages[0]}

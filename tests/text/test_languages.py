@@ -111,7 +111,7 @@ def test_a_few_words_in_english_stay_english_where_other_languages_have_been_met
     ],
 )
 def test_the_small_words_of_a_question_are_no_terms(question: str, words: set[str]) -> None:
-    assert set(asked(question).replace("?", " ").replace("¿", " ").split()) == words
+    assert set(asked(question, language_of(question)).replace("?", " ").replace("¿", " ").split()) == words
 
 
 def test_a_question_word_without_spaces_is_no_term_and_what_is_asked_about_is() -> None:
@@ -129,4 +129,4 @@ def test_a_word_of_a_question_is_looked_for_by_its_stem_too_unless_it_is_english
 
 
 def test_a_question_of_small_words_alone_keeps_them() -> None:
-    assert asked("Wer ist das?") == "Wer ist das?"
+    assert asked("Wer ist das?", language_of("Wer ist das?")) == "Wer ist das?"
