@@ -166,7 +166,9 @@ def with_doubts(connection: Connection, found: Sequence[Result], now_us: int) ->
         of += [
             doubts[other]
             for other in one.same
-            if other in doubts and _is_later(connection, doubts[other][0], one.memory_id)
+            if other in doubts
+            and doubts[other][0] not in {one.memory_id, *one.same}
+            and _is_later(connection, doubts[other][0], one.memory_id)
         ]
         if of and not one.contradicted_by:
             by, text = of[0]
