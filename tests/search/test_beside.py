@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from omegad.memory.events import ConflictOffered
 from omegad.search import folding, results
 from omegad.search.folding import Saying
 from tests.builders import rated, stored
@@ -87,6 +88,18 @@ def test_wordings_of_one_fact_are_one_result_the_best_proved_or_newest_in_front(
     assert [one.memory_id for one in found] == [front]
     assert sorted((front, *found[0].same)) == ["m0", "m1", "m2"]
     assert len(views.matches("what does billing run on?").results) == 3
+
+
+def test_a_wording_that_may_deny_another_for_which_it_stands_is_not_said_to_deny_itself(
+    views: Searched,
+) -> None:
+    for number, text in enumerate(ONE_FACT):
+        views.show(stored(f"m{number}", text), project="p", session_id=None, occurred_at=day(number))
+        views.embed(f"m{number}", ONE_FACT[0])
+    views.show(ConflictOffered(memory_id="m2", target_id="m0", similarity=0.9))
+    found = views.matches("what does billing run on?", all=False).results
+    assert [one.memory_id for one in found] == ["m2"]
+    assert [one.doubted_by for one in results.with_doubts(views.connection, found, day(4))] == [None]
 
 
 def test_groups_keep_the_place_of_the_first_and_join_what_one_wording_joins() -> None:

@@ -39,8 +39,8 @@ ERROR_CONFIDENCE_MIN = 0.5
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
 BUDGET_TOKENS = briefing.BUDGET_TOKENS
-"""So much an agent is told unasked after its briefing, until its session begins anew or its own context, which
-no subagent's is, is compacted.
+"""So much an agent is told unasked after its briefing, until its session begins anew or, where it is no
+subagent, its context is compacted.
 """
 
 EDIT_TYPES = ("lesson_learned", "decision", "error_pattern")
