@@ -60,7 +60,7 @@ EARLY = (*MATCHING, *TOLD)
 
 FEATURES = (*EARLY, *SHOWN, *PRIOR)
 IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
-COVERAGE = FEATURES.index("coverage")
+MEANING, COVERAGE = FEATURES.index("meaning"), FEATURES.index("coverage")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 WORDS_BYTES, SAYS_BYTES, IN_A_ROW_BYTES = 8_500_000, 1_000_000, 500_000  # of texts, for the next question

@@ -24,6 +24,7 @@ from omegad.search.features import (
     FEATURES,
     IDENTIFIERS,
     MATCHING,
+    MEANING,
     PRIOR,
     SHOWN,
     Observed,
@@ -419,7 +420,10 @@ def _statements(
         [one.text for one in known], named == 0, seen.question
     )
     places = {row: place for place, row in enumerate(seen.rows)}
-    held = seen.features[[places[row] for row in rows], COVERAGE]
+    shows = seen.features[[places[row] for row in rows]]
+    held = shows[:, COVERAGE]
+    # Who asks for whatever was then is near to nothing; and across languages cosines tell less.
+    is_told = not (seen.question.asks_whatever or seen.sought.is_multilingual)
     denies = following.as_matrix(denials, rows)
     if not following.names_number(seen.question):
         as_much |= denies
@@ -428,6 +432,7 @@ def _statements(
     return Statements(
         said=said,
         cosine=alike,
+        near=shows[:, MEANING] if is_told else np.ones(len(rows)),
         may_follow=may_follow,
         denies=denies,
         texts=[one.text for one in known],

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from omegad.search.model import Array, Newness
 from omegad.text.languages import language_of
 
-RANKING_VERSION = 15
+RANKING_VERSION = 16
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
+NEAR_MIN = 0.65  # of how near to the question the one is in whose place a newer of the same matter stands
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
 # with each other
 USUAL_COSINE, USUAL_PAIRS = 0.25, 2
@@ -54,12 +55,13 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
 
     `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
     are not of one session, and i holds as much of what the question names exactly, or nothing of it and
-    names nothing else; `denies[i, j]` that i denies j, by a rule or as somebody said. `texts` are what they
-    say.
+    names nothing else; `denies[i, j]` that i denies j, by a rule or as somebody said. `near` is how near each
+    is to the question, and `texts` are what they say.
     """
 
     said: Array
     cosine: Array
+    near: Array
     may_follow: npt.NDArray[np.bool_]
     denies: npt.NDArray[np.bool_]
     texts: Sequence[str]
@@ -87,8 +89,9 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
 
     A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
     most `reach`, times how much the two are the same matter: how much more alike than the candidates are
-    among themselves, and than each is to so many others; however far, where it denies the other. Nothing is
-    lowered, so that what is wrongly taken for outdated stays one place below.
+    among themselves, and than each is to so many others; unless it is far from the question beside the one
+    in whose place it would stand, which is that one, or another that was lifted above. What denies is lifted
+    however far it is. Nothing is lowered, so that what is wrongly taken for outdated stays one place below.
     """
     count = len(statements.said)
     first, pairs = found[:count], statements.cosine[_each_pair(count)].tolist()
@@ -104,16 +107,18 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     reach = newness.reach * alike * statements.may_follow
     reach[statements.denies & statements.may_follow] = math.inf
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
-    lifted = [one.score for one in first]
+    lifted, near = [one.score for one in first], statements.near.tolist()
+    needed = [NEAR_MIN * value for value in near]
     # A dozen at most, for which loops cost less than arrays.
     for newer in np.argsort(statements.said, kind="stable").tolist():
         reached = [
-            score
-            for score, far in zip(lifted, reach[newer].tolist(), strict=True)
-            if far > 0 and score - first[newer].score <= far
+            (score, least)
+            for score, least, far in zip(lifted, needed, reach[newer].tolist(), strict=True)
+            if far > 0 and score - first[newer].score <= far and (near[newer] >= least or far == math.inf)
         ]
-        if reached and max(reached) > lifted[newer]:
-            lifted[newer] = max(reached) + EPSILON
+        if reached and max(reached)[0] > lifted[newer]:
+            score, needed[newer] = max(reached)
+            lifted[newer] = score + EPSILON
     stood = (with_stage(one, "newer", score - one.score) for one, score in zip(first, lifted, strict=True))
     return ordered([*stood, *found[len(first) :]])
 

@@ -247,6 +247,21 @@ def test_what_holds_little_of_the_question_is_not_lifted_for_being_alike_and_new
     assert all("newer" not in stages_of(one) for one in found)
 
 
+@pytest.mark.parametrize(("of_question", "best"), [(8, "newer"), (2, "older")], ids=["near", "far"])
+def test_what_is_far_from_the_question_is_not_lifted_for_being_like_what_is_near(
+    views: Searched, of_question: int, best: str
+) -> None:
+    asked = [f"q{number}" for number in range(10)]
+    shared = " ".join(f"a{number}" for number in range(10))
+    views.show(stored("older", "its size is large"), occurred_at=day(1), session_id=None)
+    views.show(stored("newer", "its site is oslo"), occurred_at=day(2), session_id=None)
+    views.embed("older", " ".join([*asked, shared]))
+    views.embed("newer", " ".join([*asked[:of_question], shared]))
+    found = views.find(" ".join(asked), now_us=YEAR_ON_US, explain=True, project=None)
+    assert found[0].memory_id == best
+    assert [stages_of(one).get("newer", 0.0) > 0 for one in found] == [best == "newer", False]
+
+
 def test_nothing_is_lifted_among_texts_that_the_model_does_not_tell_apart(views: Searched) -> None:
     for number in range(7):
         views.put(f"m{number}", f"gamma delta epsilon zeta eta theta {number}", at=day(number))

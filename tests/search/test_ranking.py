@@ -39,6 +39,7 @@ def among(
     return Statements(
         said=np.array(said),
         cosine=np.ones((count, count)) * cosine,
+        near=np.ones(count),
         may_follow=np.full((count, count), may_follow),
         denies=np.zeros((count, count), np.bool_),
         texts=[text] * count,
@@ -129,6 +130,21 @@ def test_the_newest_of_the_same_matter_stands_right_above(
         "few may all be of one matter"
     )
     assert found[0].score == pytest.approx(scores[0], abs=len(scores) * EPSILON)
+
+
+@pytest.mark.parametrize(
+    ("near", "order"),
+    [([1.0, 0.7, 0.7], [2, 1, 0]), ([1.0, 0.8, 0.6], [1, 0, 2]), ([1.0, 0.6, 0.4], [0, 2, 1])],
+    ids=["near", "too far from the first", "far"],
+)
+def test_what_stands_in_the_place_of_another_is_nearly_as_near_to_the_question(
+    near: list[float], order: list[int]
+) -> None:
+    statements = msgspec.structs.replace(among([0, 1, 2]), near=np.array(near))
+    found = found_with([1.0, 0.9, 0.8])
+    assert ids(ranking.renewed(found, statements, NEWNESS)) == order
+    denied = msgspec.structs.replace(statements, denies=np.tri(3, k=-1, dtype=np.bool_))
+    assert ids(ranking.renewed(found, denied, NEWNESS)) == [2, 1, 0]
 
 
 @pytest.mark.parametrize(
