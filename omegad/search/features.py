@@ -43,11 +43,12 @@ by how many e-folds it exceeds a passage. Of turns, as long as the question is E
 question; BM25 of the question that it follows at once.
 """
 
-SHOWN = ("identifiers", "coverage", "in_a_row", "period", "first_person", "dated")
+SHOWN = ("identifiers", "coverage", "in_a_row", "period", "first_person", "dated", "wishes")
 """How many of the question's file names, paths, versions, codes and compound names it holds; which of its
 words, by their rarity among all that the question is about, one passage of it holds; which neighbouring words
 stand beside each other there; whether it is of the time that is named, or was told right after that. Of
-turns, as long as the question is English: whether somebody says "I" or "we" in it; whether it says a time.
+turns, as long as the question is English: whether somebody says "I" or "we" in it; whether it says a time;
+whether it says what somebody likes or avoids, where advice is asked for.
 """
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
@@ -108,6 +109,11 @@ _DATED = re.compile(
     r"|weekend|month|year|spring|summer|fall|autumn|winter)|(?:(?:last|next|this) )?(?:mon|tues|wednes|thurs"
     r"|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december"
     r"|(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"\bI(?:['\u2019]d)?(?: [a-z]+(?:['\u2019]t)?){0,2} (?:prefer|like(?! to)|dislike|love|hate|enjoy|avoid"
+    r"|refuse|rather|stand|tolerate)\b|\b(?:always|never|aversion|preference|allergic|allergy)\b",
     re.IGNORECASE,
 )
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -227,14 +233,14 @@ def shown(
         of_then[of_then == TOLD_LATER] = 0.0  # what was said then is asked for, and is there
     speaks = question.language.is_english
     says = [
-        _SAYS[text] if speaks and author is not None else (False, False)
+        _SAYS[text] if speaks and author is not None else (False, False, False)
         for author, text in zip(found.author, found.text, strict=True)
     ]
     features = np.column_stack(
         [
             _held(question, rarity, found.text),
             of_then,
-            np.array(says, np.float64),
+            np.array(says, np.float64) * (1, 1, question.asks_advice),
             *_typed(found, types),
             strengths([row[-4:] for row in read], types, now_us),
             found.on_probation,
@@ -323,10 +329,10 @@ def _words(text: str) -> _Words:
     return _Words(np.fromiter(map(hash, said), np.int64, len(said)), np.array(begins_at))
 
 
-def _says(text: str) -> tuple[bool, bool]:
-    """Return whether a turn of a conversation says "I" or "we", and whether it says a time."""
+def _says(text: str) -> tuple[bool, ...]:
+    """Return whether a turn of a conversation says "I" or "we", a time, and what somebody likes or avoids."""
     spoken = text.partition(":")[2]  # a month may be the name of who speaks
-    return _FIRST_PERSON.search(spoken) is not None, _DATED.search(spoken) is not None
+    return tuple(said.search(spoken) is not None for said in (_FIRST_PERSON, _DATED, _WISH))
 
 
 _WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)

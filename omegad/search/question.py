@@ -47,6 +47,12 @@ _PAST = re.compile(
     r"|\bbefore\W*$|\b(?:did|was|were|had|used)\b.*\bbefore\b",
     re.IGNORECASE | re.ASCII,
 )
+_ADVICE = re.compile(  # that is wanted: what somebody "did recommend" is told
+    r"(?:^|[.!?;]\s)(?![^.!?;]*\b(?:did|does|has|had|gave|given|received)\b)[^.!?;]*"
+    r"\b(?:suggest(?:ions?)?|recommend(?:ations?)?|advise|(?:should|how (?:do|can)) (?:I|we)|(?:I|we) should"
+    r"|help (?:me|us)|how would you|what(?: are| would be|['\u2019]s| is) (?:some|the best|a good|good))\b",
+    re.IGNORECASE,
+)
 
 _ASKING = [
     line.split()
@@ -156,7 +162,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     its file names, paths, versions, codes and compound names, as written, a version without its v; `proper`
     these and, in English, the names beside the first word, in lower case. `is_past` says that it asks how
     things were, or why they are so; `period` is the time it names, `asks_whatever` that it asks for nothing
-    but what is of it, and `asks_nothing` that its words say nothing of what it asks.
+    but what is of it, `asks_advice` that it asks in English to be advised, and `asks_nothing` that its words
+    say nothing of what it asks.
     """
 
     language: Language
@@ -169,6 +176,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     is_past: bool
     period: Period | None
     asks_whatever: bool
+    asks_advice: bool
     asks_nothing: bool
 
     @property
@@ -207,6 +215,7 @@ def understood(text: str, now_us: int, *, is_met: bool = False) -> Question:
         is_past=_PAST.search(text) is not None or (named is not None and named.end_us <= now_us),
         period=named,
         asks_whatever=named is not None and not beside,
+        asks_advice=_ADVICE.search(text) is not None,
         asks_nothing=named is None and _asks_nothing(text, language),
     )
 

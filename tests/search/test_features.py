@@ -119,6 +119,24 @@ def test_a_turn_shows_who_speaks_what_it_answers_and_whether_it_tells_of_itself_
     assert foreign[:2] == [[0.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]]
 
 
+def test_a_turn_says_what_somebody_likes_where_advice_is_asked_for(views: Searched) -> None:
+    turns = (
+        "Anna: I really can't stand horror films",
+        "Anna: always name the director of a film",
+        "Anna: we saw two horror films",
+        "Anna: I'd like to see horror films",
+    )
+    rows = [views.put(f"turn {place}", text, session_id="s") for place, text in enumerate(turns)]
+    rows.append(views.put("note", "I can't stand horror films"))
+
+    def wishes(question: str) -> list[float]:
+        return [value for (value,) in observed(views, question, rows, ("wishes",))]
+
+    assert wishes("can you suggest some films?") == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert wishes("which films did Anna recommend?") == [0.0] * 5
+    assert wishes("welchen der films soll ich heute sehen, suggest films!") == [0.0] * 5
+
+
 def test_what_candidates_are_as_texts_is_the_same_from_memory_as_from_the_file(views: Searched) -> None:
     views.index = VectorIndexes(VectorIndex(EMBEDDER), VectorIndex("other", is_multilingual=True))
     rows = [

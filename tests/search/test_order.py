@@ -37,6 +37,11 @@ LIFTED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"text": f"{TEXT} src/jobs/exporter.py"},
     ),
     "in a row": ("why a red export job", {"text": "a job to export red"}, {"text": "a red export job to"}),
+    "wish": (
+        "when should I run the export job",
+        {"text": f"Anna: I know that {TEXT}", "session_id": "s"},
+        {"text": f"Anna: I love that {TEXT}", "session_id": "t"},
+    ),
     "probation": (QUESTION, {"on_probation": True}, {}),
 }
 

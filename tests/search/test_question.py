@@ -308,3 +308,19 @@ def test_no_question_takes_long(unit: str) -> None:
 )
 def test_a_text_names_files_beside_that_which_is_asked_for(text: str, alike: set[str]) -> None:
     assert like(("exporter.py",), text) == alike
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wanted"),
+    [
+        ("I'm planning a film night. Can you suggest something?", True),
+        ("what are some good films for tonight?", True),
+        ("which database should we use", True),
+        ("which film did Bert recommend?", False),
+        ("what does Nate suggest for butter?", False),
+        ("what are some changes that Anna has faced?", False),
+        ("which port does the api server listen on?", False),
+    ],
+)
+def test_whether_advice_is_wanted(text: str, *, is_wanted: bool) -> None:
+    assert asked(text).asks_advice is is_wanted
