@@ -87,10 +87,9 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         )
         return sum(lacking) / (self._whole or 1.0)
 
-    def unheard(self, texts: Collection[str]) -> list[str]:
-        """Return which of some texts are terms that no memory holds."""
-        lacking = (terms.text_of(term) for term, rarity in self.rarity.items() if rarity < 0)
-        return [text for text in lacking if text in texts]
+    def unheard(self) -> list[str]:
+        """Return the terms that no memory holds."""
+        return [terms.text_of(term) for term, rarity in self.rarity.items() if rarity < 0]
 
     @property
     def _whole(self) -> float:

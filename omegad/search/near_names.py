@@ -1,5 +1,5 @@
-"""Names that are spelled almost as others are: Muhammad and Muhhamed, Kate and Katie, Carl and Karl.
-Pure.
+"""Names that are spelled almost as others are: Muhammad and Muhhamed, Kate and Katie, Carl and Karl; and
+words that are a letter away from others. Pure.
 """
 
 import re
@@ -16,6 +16,7 @@ NAMES_MAX = 4  # of a question that are looked for in other spellings
 WORDS_MAX = 100  # with a capital, of a text, that may be one
 TRIED_MAX = 4  # of the likest words that are mostly written in lower case
 LETTERS_MIN = 4  # of a name; shorter ones differ by a letter from too many
+WORD_LETTERS_MIN = 6  # of a word that is none, likewise
 CONSONANTS_MIN = 4  # that tell which name it is, whichever its vowels
 OTHER_VOWELS, A_LETTER_APART = 0.9, 0.6  # how far it is taken for the same
 SOUNDS_KEPT = 4_096
@@ -48,6 +49,29 @@ def spellings(names: Collection[str], texts: Collection[str]) -> dict[str, Spell
             if sum(map(bool, map(in_lower_case.search, texts))) < count:
                 found[name] = Spelling(word, share)
                 break
+    return found
+
+
+def corrections(words: Collection[str], texts: Collection[str]) -> dict[str, Spelling]:
+    """Return which word of some texts is a letter away from each of some words, in lower case, that they do
+    not hold; the most frequent, but no other form of the same word.
+    """
+    asked = [word for word in words if len(word) >= WORD_LETTERS_MIN][:NAMES_MAX]
+    begins = "".join({word[0] for word in asked})
+    likely = re.compile(rf"\b[{begins}][^\W\d_]{{{WORD_LETTERS_MIN - 2},}}\b") if asked else None
+    said = Counter(word for text in texts if likely for word in likely.findall(text.lower()))
+    found = dict[str, Spelling]()
+    for word in asked:
+        alike = (
+            (count, other)
+            for other, count in said.items()
+            if other[0] == word[0]
+            and abs(len(other) - len(word)) <= 1
+            and not (other.startswith(word) or word.startswith(other))
+            and _is_a_letter_apart(word, other)
+        )
+        if likeliest := max(alike, default=None):
+            found[word] = Spelling(likeliest[1], A_LETTER_APART)
     return found
 
 

@@ -276,14 +276,18 @@ def _nothing_of(
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
     """Return all that the ranking of a search is decided on.
 
-    Where no memory holds a name of the question, it is asked once more with the name as the likeliest of the
-    candidates spell it.
+    Where no memory holds a name of the question, or an English word, it is asked once more with that as the
+    likeliest of the candidates spell it.
     """
     seen = _observed(connection, query, sources, now_us)
-    names = seen.sought.vocabulary.unheard(seen.question.plain_names)
-    if not names or query.mode in BY_WORDS:
+    unheard, names = seen.sought.vocabulary.unheard(), seen.question.plain_names
+    if not unheard or query.mode in BY_WORDS:
         return seen
-    spelled = near_names.spellings(names, [seen.shown[row].text for row in seen.rows])
+    texts = [seen.shown[row].text for row in seen.rows]
+    spelled = near_names.spellings([one for one in unheard if one in names], texts)
+    if seen.question.language.is_english:
+        left = [one for one in unheard if one.isalpha() and one not in {*names, *spelled}]
+        spelled |= near_names.corrections(left, texts)
     if not spelled:
         return seen
     again = msgspec.structs.replace(query, text=near_names.respelled(query.text, spelled))

@@ -46,6 +46,37 @@ def test_what_is_mostly_written_in_lower_case_is_no_name() -> None:
     assert near_names.spellings({"nobel"}, texts[:1]) == {"nobel": near_names.Spelling("Noble", 0.6)}
 
 
+@pytest.mark.parametrize(
+    ("word", "text", "written"),
+    [
+        ("kuberntes", "the Kubernetes cluster", "kubernetes"),
+        ("migartion", "a migration, the migration, no Migrations", "migration"),
+        ("deploys", "whoever deployed it", None),
+        ("servers", "the server is up", None),
+        ("hosted", "it was posted", None),
+        ("prot", "the port", None),
+        ("production", "a prediction", None),
+    ],
+)
+def test_a_word_is_taken_for_one_that_is_a_letter_away_and_no_other_form_of_it(
+    word: str, text: str, written: str | None
+) -> None:
+    found = near_names.corrections([word], [text])
+    assert found.keys() == ({word} if written else set())
+    assert [one.written for one in found.values()] == ([written] if written else [])
+
+
+def test_a_word_that_is_misspelt_finds_what_holds_it(views: Searched) -> None:
+    for number in range(12):
+        views.put(f"m{number}", f"the deploy of service{number} runs at noon", at=START_US)
+    views.put("told", "one of many things that is done by hand at each deploy is the migration", at=START_US)
+    views.model = fitted()
+    as_said, otherwise = (views.matches(f"the deploy runs at {word}") for word in ("migration", "migartion"))
+    assert otherwise.results[0].memory_id == as_said.results[0].memory_id == "told"
+    assert otherwise.results[0].score < as_said.results[0].score
+    assert views.found("migartion", mode="keyword") == []
+
+
 def put_friends(views: Searched) -> None:
     for number in range(60):
         views.put(f"m{number}", f"the deploy of service{number} runs at noon", at=START_US)
