@@ -97,9 +97,7 @@ def _in_english(connection: Connection, best: Best, seen: Observed, lead: float)
     if sought.vector is None or not best.places:
         return found
     nearness = (
-        math.log(UNRELATED + OF_AN_ANSWER)
-        if best.is_whatever
-        else _log_cosine(seen.candidates, best.places)
+        math.log(UNRELATED + OF_AN_ANSWER) if best.is_whatever else _log_cosine(seen.candidates, best.places)
     )
     return found | {"log_cosine": nearness, "lead": lead}
 
