@@ -176,9 +176,8 @@ async def test_hooks_do_without_views_that_nobody_can_read_until_they_are_built_
         await it.caught_up()
         file = it.daemon.services.views.file
     with closing(open_writer(file, durable=False)) as connection, writing(connection):
-        connection.execute("ALTER TABLE agent_sessions RENAME COLUMN context_at TO context_position")
         connection.execute(
-            "UPDATE checkpoints SET version = 5, schema_digest = '' WHERE name = 'conversations'"
+            "UPDATE checkpoints SET schema_digest = '' WHERE name IN ('conversations', 'coord_claims')"
         )
     async with served(paths, clock) as it:
 
@@ -193,7 +192,7 @@ async def test_hooks_do_without_views_that_nobody_can_read_until_they_are_built_
                 "PreToolUse", session, tool_name="Edit", tool_input=given, tool_use_id=session
             )
 
-        assert it.daemon.services.views.rebuilding == ("conversations",)
+        assert {*it.daemon.services.views.rebuilding} == {"conversations", "coord_claims"}
         for session in ("u-1", "u-2"):
             assert await hooked("SessionStart", session, source="startup") == {}
         assert await edited("u-1") == {}
