@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from omegad.requests.method import Services
-from omegad.runtime.errors import Invalid, PathHangs
+from omegad.runtime.errors import Invalid, PathHangs, Stale, Unavailable
 from omegad.session.liveness import Liveness
 from omegad.session.projects import Location, by_disk, locations_of, repository_of, same_as
 from omegad.storage.readers import Turn
@@ -92,16 +92,19 @@ def _within(targets: Sequence[Target], others: Mapping[str, Target]) -> list[Tar
 
 
 async def _others(services: Services, session_id: str) -> dict[str, Target]:
-    """Return what other sessions hold, by its path."""
+    """Return what other sessions hold, by its path; nothing where the views cannot be read now."""
     if not services[Liveness].activity().seen.keys() - {session_id}:
         return {}
-    held = await services.look(
-        lambda connection, _: connection.execute(_HELD_BY_OTHERS, (session_id, HELD_MAX)).fetchall(),
-        at_least=services.head,
-        names=("coord_claims",),
-        wait_s=LOOK_S,
-        turn=Turn.FIRST,
-    )
+    try:
+        held = await services.look(
+            lambda connection, _: connection.execute(_HELD_BY_OTHERS, (session_id, HELD_MAX)).fetchall(),
+            at_least=services.head,
+            names=("coord_claims",),
+            wait_s=LOOK_S,
+            turn=Turn.FIRST,
+        )
+    except (Stale, Unavailable):
+        return {}
     return {_path(one): one for one in (Target(*row) for row in held)}
 
 

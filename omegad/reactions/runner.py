@@ -28,6 +28,7 @@ from omegad.runtime.errors import (
     ReadTooLong,
     Refused,
     ShuttingDown,
+    Stale,
     Unavailable,
 )
 from omegad.text.redaction import redact
@@ -42,6 +43,7 @@ SECOND_US = 1_000_000
 FAR_US = (
     86_400 * SECOND_US
 )  # ahead of the clock, where no slot was that did not come of a clock that was wrong
+_OF_THE_SERVICE = (Unavailable, Overloaded, ShuttingDown, Stale)  # as while views are built again
 
 _log = structlog.get_logger(__name__)
 
@@ -70,8 +72,7 @@ class _Work(NamedTuple):
 
 def _is_of_the_service(error: Exception) -> bool:
     """Say whether a reaction is not to blame for an error, as it is for what it reads too long."""
-    is_told = isinstance(error, Unavailable | Overloaded | ShuttingDown)
-    return is_told and not isinstance(error, ReadTooLong)
+    return isinstance(error, _OF_THE_SERVICE) and not isinstance(error, ReadTooLong)
 
 
 def _kind(error: str) -> str:
@@ -393,7 +394,7 @@ class Runner:
                 if failures == TRIES:
                     progress.waiting = None
                     raise
-                is_told = isinstance(error, Unavailable | Overloaded | ShuttingDown)
+                is_told = isinstance(error, _OF_THE_SERVICE)
                 progress.waiting = str(error) if is_told else f"tries again after {error!r}"
             else:
                 progress.waiting = None

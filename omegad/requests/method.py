@@ -154,7 +154,8 @@ class Services(ABC):
         turn: Turn = Turn.USUAL,
     ) -> T:
         """Read the views for a decision, which is made without what they do not show in time:
-        `VIEWS_WAIT_S`, or *wait_s*. Raises `ReadTooLong`.
+        `VIEWS_WAIT_S`, or *wait_s*. Raises `ReadTooLong`, and `Stale` where an earlier version made the
+        tables of one otherwise.
         """
         within_s = VIEWS_WAIT_S if wait_s is None else wait_s
         barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=within_s, makes_do=True)

@@ -196,6 +196,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 KNOWN = Config.__struct_fields__
+GATEWAY = 'take it out: `omegad web` serves MCP over HTTP, where config.toml has web = ["mcp"], at web_port'
+"""What took the place of `gateway_port` and `gateway_idle_s`."""
 
 
 class _InHome:
@@ -293,9 +295,9 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
     for name in values:
         if name not in KNOWN:
             near = difflib.get_close_matches(name, KNOWN, 1)
+            other = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}"
             raise BadConfiguration(
-                f"unknown setting {name!r}",
-                hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}",
+                f"unknown setting {name!r}", hint=GATEWAY if name.startswith("gateway_") else other
             )
     values |= {name: environ[variable] for variable, name in _variables(environ) if name in KNOWN}
     try:

@@ -10,7 +10,8 @@ import msgspec
 from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
-from omegad.log.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.log.projection import Statement, set_right, to_json
 from omegad.session.events import (
     OWN,
     RESUMED,
@@ -31,7 +32,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 12
+VERSION = 13
 EVENTS = (
     *(
         SessionStarted,
@@ -46,8 +47,7 @@ EVENTS = (
         GitPushChecked,
         GitMerged,
     ),
-    DeliveriesExpired,
-    PayloadsAged,
+    *(DeliveriesExpired, PayloadsAged, ClockMended),
 )
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
@@ -161,6 +161,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 "INSERT OR REPLACE INTO state_merges VALUES (?, ?, ?)",
                 (worktree, after, recorded.occurred_at),
             )
+        case _:
+            yield from _of_earlier_ones(recorded)
+
+
+def _of_earlier_ones(recorded: RecordedEvent) -> Iterator[Statement]:
+    """Project what says something of earlier events."""
+    match recorded.event:
         case DeliveriesExpired(before=before):
             yield from _expired(before)
             yield Statement(
@@ -169,6 +176,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case PayloadsAged(through=through):  # what remains says no more how it came in
             yield from _expired(through + 1)
             yield Statement("DELETE FROM state_payloads WHERE position <= ?", (through,))
+        case ClockMended() as mended:
+            yield from set_right(mended, "state_payloads", "occurred_at")
+            yield from set_right(mended, "state_surfaced_files", "at_us")
+            yield from set_right(mended, "state_merges", "merged_at")
 
 
 def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:

@@ -180,7 +180,7 @@ class Reader:
             )
         return TeamAnswer(
             results=matches.results,
-            abstained=not matches.results,
+            abstained=matches.abstained,
             confidence=matches.confidence,
             floor=matches.floor,
             degraded="keyword" if because else None,

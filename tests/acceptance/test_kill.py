@@ -10,6 +10,8 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -123,6 +125,45 @@ def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Ho
         assert _answers(long) == before
     assert long.call("views.rebuild")["ok"]
     assert len(_generations(long)) == 2
+    long.check()
+
+
+def _made_earlier(home: Home) -> None:
+    """Have views, of which nobody can read one, and decision state be of an earlier version."""
+    for file, statement in (
+        (home.path / "views.db", "UPDATE checkpoints SET version = 0 WHERE name IN ('memories', 'audit')"),
+        (home.path / "views.db", "UPDATE checkpoints SET schema_digest = '' WHERE name = 'conversations'"),
+        (home.paths.log, "UPDATE inline_projections SET version = 0 WHERE name IN ('hooks', 'memories')"),
+    ):
+        with closing(sqlite3.connect(file.resolve())) as connection, connection:
+            connection.execute(statement)
+
+
+@pytest.mark.long
+def test_an_upgrade_whose_daemon_is_killed_is_finished_by_the_next_start(long: Home) -> None:
+    stored = list[str]()
+    moments: list[Callable[[Path], bool]] = [
+        lambda _: bool(_workers(long)),
+        lambda _: _unfinished_bytes(long) >= 0,
+        lambda _: _unfinished_bytes(long) > 500_000,
+        lambda served: (long.path / "views.db").readlink() != served,
+    ]
+    for is_far_enough in moments:
+        long.kill()
+        until(lambda: not _workers(long))
+        _made_earlier(long)
+        served = (long.path / "views.db").readlink()
+        long.start()
+        if not stored:  # while the decision state is made, for which a store waits
+            long.kill()
+            long.start()
+        until(partial(is_far_enough, served))
+        stored.append(long.call("memory.store", content=f"Acknowledged at {len(stored)}")["memory_id"])
+    long.kill()
+    long.start()
+    until(lambda: not long.call("system.status")["degraded"] and long.caught_up())
+    assert not _unfinished(long)
+    assert all(long.call("memory.get", memory_id=one) for one in stored)
     long.check()
 
 

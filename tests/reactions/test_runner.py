@@ -24,7 +24,7 @@ from omegad.reactions.runner import Pace, Runner
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext
 from omegad.runtime.config import Paths
-from omegad.runtime.errors import Refused, StorageFull, ViewFailed
+from omegad.runtime.errors import Refused, Stale, StorageFull, ViewFailed
 from tests.builders import (
     PATIENCE_S,
     START_US,
@@ -236,7 +236,10 @@ async def test_one_event_that_it_fails_on_is_set_aside_and_keeps_nobody_from_goi
         assert status["other"].trouble is None
 
 
-@pytest.mark.parametrize("error", [ViewFailed("the view is broken"), StorageFull("the disk is full")])
+@pytest.mark.parametrize(
+    "error",
+    [ViewFailed("the view is broken"), StorageFull("the disk is full"), Stale("the view is being built")],
+)
 async def test_what_the_event_is_not_to_blame_for_is_waited_out(tmp_path: Path, error: Exception) -> None:
     reaction = Praise()
     reaction.raised = {"a": [error] * 10}

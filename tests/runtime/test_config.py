@@ -68,6 +68,8 @@ def test_memory_types_can_be_added_with_all_that_follows_from_a_type(tmp_path: P
     ("text", "environ", "message", "hint"),
     [
         ("reader = 3", {}, "unknown setting 'reader'", "did you mean 'readers'?"),
+        ("gateway_port = 8377", {}, "unknown setting 'gateway_port'", 'web = ["mcp"], at web_port'),
+        ("gateway_idle_s = 60", {}, "unknown setting 'gateway_idle_s'", "take it out: `omegad web` serves"),
         ("zzz = 3", {}, "unknown setting 'zzz'", "known are: model, "),
         ("readers = 0", {}, "readers", ""),
         ("readers = 17", {}, "readers", ""),

@@ -6,18 +6,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from omegad.agents.hooks import unbriefed
 from omegad.log import checkpoint
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Projection, Statement
 from omegad.runtime.config import Paths
+from omegad.session.events import PromptSubmitted
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 from omegad.views import generation
 from projections import audit, vectors
-from tests.builders import PATIENCE_S, FakeClock, rows, served, until
+from tests.builders import PATIENCE_S, FakeClock, events_of, rows, served, until
+from tests.edge.hook.conftest import payload
 
 
 class Earlier:
@@ -109,9 +113,22 @@ def _made_earlier(file: Path) -> None:
             connection.execute(statement)
 
 
+@pytest.fixture
+def may_build(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """What views that are built beside others wait for."""
+    may_build, genuine = threading.Event(), generation.copy_to
+
+    def copy_to(connection: Connection, target: Path) -> None:
+        assert may_build.wait(PATIENCE_S)
+        genuine(connection, target)
+
+    monkeypatch.setattr(generation, "copy_to", copy_to)
+    return may_build
+
+
 @pytest.mark.usefixtures("model")
 async def test_tables_of_an_earlier_version_serve_until_they_are_built_again(
-    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    paths: Paths, clock: FakeClock, may_build: threading.Event
 ) -> None:
     async with served(paths, clock) as it:
         one = await it.caller.call("memory.store", content="alpha beta gamma")
@@ -121,13 +138,6 @@ async def test_tables_of_an_earlier_version_serve_until_they_are_built_again(
         await it.caught_up()
         file = it.daemon.services.views.file
     _made_earlier(file)
-    may_build, genuine = threading.Event(), generation.copy_to
-
-    def copy_to(connection: Connection, target: Path) -> None:
-        assert may_build.wait(PATIENCE_S)
-        genuine(connection, target)
-
-    monkeypatch.setattr(generation, "copy_to", copy_to)
     async with served(paths, clock) as it:
         views = it.daemon.services.views
 
@@ -155,3 +165,43 @@ async def test_tables_of_an_earlier_version_serve_until_they_are_built_again(
         joined = "SELECT m.node_id FROM memories_vec AS v JOIN memories AS m ON m.id = v.rowid ORDER BY m.id"
         assert await selected(joined) == [[one["memory_id"]], [other["memory_id"]]]
         assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_hooks_do_without_views_that_nobody_can_read_until_they_are_built_again(
+    paths: Paths, clock: FakeClock, may_build: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unbriefed, "TELLING_US", 0)
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="Billing runs on PostgreSQL", event_type="decision")
+        await it.caught_up()
+        file = it.daemon.services.views.file
+    with closing(open_writer(file, durable=False)) as connection, writing(connection):
+        connection.execute(
+            "UPDATE checkpoints SET schema_digest = '' WHERE name IN ('conversations', 'coord_claims')"
+        )
+    async with served(paths, clock) as it:
+
+        async def hooked(event: str, session: str, **fields: Any) -> dict[str, Any]:
+            said = payload(event, session, **fields)
+            answer = await it.caller.call("hook.dispatch", event=event, payload=said)
+            return dict(msgspec.json.decode(answer["stdout"] or "{}").get("hookSpecificOutput", {}))
+
+        async def edited(session: str) -> dict[str, Any]:
+            given = {"file_path": "/src/shop/ledger.py", "old_string": "a", "new_string": "b"}
+            return await hooked(
+                "PreToolUse", session, tool_name="Edit", tool_input=given, tool_use_id=session
+            )
+
+        assert {*it.daemon.services.views.rebuilding} == {"conversations", "coord_claims"}
+        for session in ("u-1", "u-2"):
+            assert await hooked("SessionStart", session, source="startup") == {}
+        assert await edited("u-1") == {}
+        assert "held by session u-1" in (await edited("u-2"))["permissionDecisionReason"]
+        assert await hooked("UserPromptSubmit", "u-2", prompt="how does billing store data?") == {}
+        may_build.set()
+        await until(lambda: not it.daemon.services.views.rebuilding)
+        await it.caught_up()
+        briefed = await hooked("UserPromptSubmit", "u-2", prompt="and where?")
+        assert "PostgreSQL" in briefed["additionalContext"]
+        heard = await events_of(it, PromptSubmitted)
+        assert [one.prompt.head for one in heard] == ["how does billing store data?", "and where?"]

@@ -26,7 +26,7 @@ from omegad.log.decision import DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, Services
-from omegad.runtime.errors import Invalid, PathHangs, ReadTooLong
+from omegad.runtime.errors import Invalid, PathHangs
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
@@ -113,9 +113,8 @@ async def _targets(services: Services, prepared: PreparedHook, within_s: float) 
     for near, paths in by_disk(hook.files, hook.folder, services.disk):
         with suppress(PathHangs):
             targets += targets_of(await services.reach(partial(locations_of, paths, hook.folder), near))
-    with suppress(ReadTooLong):
-        if not prepared.is_spooled:
-            targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
+    if not prepared.is_spooled:
+        targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
     return targets
 
 
@@ -125,7 +124,7 @@ async def _away(services: Services, hook: Hook, within_s: float) -> list[Target]
     """
     found = list[Target]()
     for near, paths in by_disk(hook.away, hook.folder, services.disk):
-        with suppress(PathHangs, ReadTooLong):
+        with suppress(PathHangs):
             targets = targets_of(await services.reach(partial(locations_matching, paths, hook.folder), near))
             found += await services.in_time(held_within(services, hook.session_id, targets), within_s) or []
     return found

@@ -250,6 +250,8 @@ async def _recalled(services: Services, hook: Hook, project: str | None, *, is_a
         at_least=0 if began_us is None and (is_prompt or hook.used) and not is_again else services.head,
     )
     if is_start:
+        if told.moment is None:
+            unbriefed.note(hook.session_id, services.clock.now_us())
         stopped = await services[HookArrivals].stopped(services, hook_arrivals.HOOK_S)
         told = told._replace(stopped=tuple(stopped))
     if sought is None or not is_wanted:

@@ -12,7 +12,7 @@ from omegad.agents.hooks.surfacing import Surfaced
 from omegad.coordination.claim import Ruling, Wanted
 from omegad.log.event import Event, Excerpt, Position
 from omegad.requests.method import Moment, Services
-from omegad.runtime.errors import ReadTooLong
+from omegad.runtime.errors import Stale, Unavailable
 from omegad.search.events import Returned
 from omegad.session.events import Delivery
 from omegad.session.merges import Merge
@@ -99,10 +99,10 @@ async def looked(
     names: Sequence[str],
     wait_s: float,
 ) -> T:
-    """Return what *work* finds in the views, *otherwise* where that takes too long; whoever reads for it
-    says so in the log.
+    """Return what *work* finds in the views, *otherwise* where they cannot be read now or in time, as after
+    an upgrade; whoever reads for it says so in the log.
     """
     try:
         return await services.look(work, at_least=at_least, names=names, wait_s=wait_s, turn=Turn.FIRST)
-    except ReadTooLong:
+    except (Stale, Unavailable):
         return otherwise

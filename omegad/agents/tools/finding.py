@@ -101,6 +101,8 @@ async def query(session: Session, given: Query) -> Reply:
     ]
     text = bullets(found) or "nothing is remembered about that"
     told: Fields = {"results": found}
+    if answer.abstained and found:
+        text, told = f"none of these is likely to answer\n{text}", told | {"abstained": True}
     unknown = "" if found or not project or given.project is None else await _unknown(session, project)
     if unknown:
         text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
@@ -112,11 +114,16 @@ async def query(session: Session, given: Query) -> Reply:
 
 
 def _with_rest(text: str, told: Fields, more: int, beyond: int, *, unlikely: str) -> Reply:
-    """Say how many more there are that are less likely, and how they are had; and that the limit cut off."""
+    """Say how many more there are at least that are less likely, and how they are had, and that the limit
+    cut off.
+    """
     if more:
-        text, told = f"{text}\n{more} more, less likely: {unlikely}", told | {"more": more}
+        text, told = f"{text}\nat least {more} more, less likely: {unlikely}", told | {"more": more}
     if beyond:
-        text, told = f"{text}\n{beyond} more, about as likely: raise limit", told | {"beyond": beyond}
+        text, told = (
+            f"{text}\nat least {beyond} more, about as likely: raise limit",
+            told | {"beyond": beyond},
+        )
     return Reply(text, told)
 
 
@@ -139,7 +146,7 @@ def _told(same: int) -> str:
 
 
 async def lessons(session: Session, given: Lessons) -> Reply:
-    """Show lessons; of a topic, how many more are far less likely to be of it."""
+    """Show lessons; of a topic, how many more at least are far less likely to be of it."""
     scope, more, beyond, nothing = session.scope_of(given.project), 0, 0, "no lessons yet"
     if given.topic:
         answer = await session.ask(

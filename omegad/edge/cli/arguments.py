@@ -74,8 +74,9 @@ OTHER_WORDS: dict[str, str] = {
     "info": "status",
     "init": "setup",
     "install": "model install",
+    "gateway": "web",
 }
-"""What other programs call it."""
+"""What other programs, and earlier versions, call it."""
 TYPES: dict[str, type] = {"integer": int, "number": float}
 NUMBERS = {"int": "a whole number", "float": "a number"}
 AFTER_DASHES = "; a text that begins with a dash comes after --"

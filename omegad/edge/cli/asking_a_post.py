@@ -48,9 +48,9 @@ def query(arguments: Namespace, instance: Instance) -> None:
     if answer.nothing_of:
         print(f"nothing is of {answer.nothing_of}, the time that the question names")
     if answer.more:
-        print(f"{answer.more} more, far less likely; --all shows them")
+        print(f"at least {answer.more} more, far less likely; --all shows them")
     if answer.beyond:
-        print(f"{answer.beyond} more may answer as well; a higher --limit shows them")
+        print(f"at least {answer.beyond} more may answer as well; a higher --limit shows them")
     if answer.because:
         warn(f"searched by words alone: {answer.because}")
     if answer.unembedded:

@@ -16,4 +16,4 @@ CLIENT = Path(__file__).parents[2] / "hook_client.py"
 def run(arguments: Namespace, instance: Instance) -> NoReturn:
     """Become the client of hooks."""
     # It is ours
-    os.execve(sys.executable, [sys.executable, "-I", "-S", str(CLIENT), arguments.event], instance.environ)  # noqa: S606
+    os.execve(sys.executable, [sys.executable, "-I", "-S", str(CLIENT), arguments.event], instance.handed)  # noqa: S606

@@ -5,6 +5,7 @@ from argparse import Namespace
 
 import msgspec
 
+from omegad.edge.hook.launching import NO_SPAWN
 from omegad.runtime.config import Paths, find_paths
 
 
@@ -15,6 +16,11 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     environ: dict[str, str]
     may_spawn: bool = True
     is_named: bool = False
+
+    @property
+    def handed(self) -> dict[str, str]:
+        """The environment of what takes the place of this process, and starts daemons itself."""
+        return self.environ if self.may_spawn else {**self.environ, NO_SPAWN: "1"}
 
 
 def find(arguments: Namespace) -> Instance:

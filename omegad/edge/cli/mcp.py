@@ -14,4 +14,4 @@ BRIDGE = Path(__file__).parents[2] / "mcp_bridge.py"
 def bridge(_arguments: Namespace, instance: Instance) -> NoReturn:
     """Become the bridge, which is a file that imports nothing of omegad."""
     # Our own file
-    os.execve(sys.executable, [sys.executable, "-I", "-S", str(BRIDGE)], instance.environ)  # noqa: S606
+    os.execve(sys.executable, [sys.executable, "-I", "-S", str(BRIDGE)], instance.handed)  # noqa: S606

@@ -156,7 +156,7 @@ def _check_installed() -> None:
     if missing:
         raise Unavailable(
             f"what speaks HTTP is not installed: {', '.join(missing)}",
-            hint="install the extra: pip install 'omegad[web]'",
+            hint=f"install the extra: {sys.executable} -m pip install 'omegad[web]'",
         )
 
 

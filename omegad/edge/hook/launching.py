@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOCK = "starting.lock"
+NO_SPAWN = "OMEGAD_NO_SPAWN"
+"""Is set for what `omegad --no-spawn` becomes."""
 
 
 def started(home: bytes, environ: Mapping[str, str], *, is_heard: bool) -> subprocess.Popen[bytes] | None:
@@ -24,6 +26,8 @@ def started(home: bytes, environ: Mapping[str, str], *, is_heard: bool) -> subpr
     None where somebody else does: whoever starts one has the lock as its input. What it complains of comes
     through a pipe where it is heard. Raises `OSError`.
     """
+    if NO_SPAWN in environ:
+        raise ConnectionRefusedError("none runs, and none may be started")
     folder = os.path.abspath(os.fsdecode(home))
     os.makedirs(folder, mode=0o700, exist_ok=True)
     lock = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

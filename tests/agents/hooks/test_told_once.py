@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from omegad.runtime.config import Paths
 from omegad.runtime.times import rfc3339
+from tests import builders
 from tests.acceptance.conftest import Home, until
 from tests.agents.hooks.test_dispatch import LATER, Dispatch, dispatch, project, session, store
+from tests.builders import FakeClock
 from tests.edge.hook.conftest import payload
 
 CALLS = count()
@@ -133,6 +136,30 @@ def test_a_session_that_is_resumed_is_told_only_what_is_new(
     until(served.caught_up)
     whole = dispatch("SessionStart", source="clear")
     assert (new in whole, old in whole) == (True, True)
+
+
+async def test_what_a_clock_ahead_stamped_is_gone_with_the_context_once_the_clock_is_mended(
+    paths: Paths, clock: FakeClock
+) -> None:
+    edit = {"file_path": "/src/shop/exporter.py", "old_string": "a", "new_string": "b"}
+    async with builders.served(paths, clock) as it:
+
+        async def told(event: str, **fields: Any) -> str:
+            said = payload(event, tool_use_id=f"use-{next(CALLS)}", **fields)
+            answer = await it.caller.call("hook.dispatch", event=event, payload=said)
+            await it.caught_up()
+            return str(answer["stdout"])
+
+        await it.caller.call("memory.store", content="exporter.py runs at night", project="shop")
+        await it.caught_up()
+        real, clock.us = clock.us, clock.us + 365 * 86_400_000_000
+        assert "at night" in await told("PreToolUse", tool_name="Edit", tool_input=edit)
+        clock.us = real + 60_000_000
+        assert (await it.caller.call("clock.mend"))["events"]
+        assert await told("PreToolUse", tool_name="Edit", tool_input=edit) == ""
+        await told("PreCompact", trigger="auto")
+        assert "at night" in await told("PreToolUse", tool_name="Edit", tool_input=edit)
+        assert (await it.caller.call("log.verify"))["ok"]
 
 
 @pytest.mark.parametrize("left", [("SessionStart",), ("PreCompact", "SessionStart")])

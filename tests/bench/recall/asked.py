@@ -55,5 +55,6 @@ class Omegad:
             **({"project": question.project} if question.project else {}),
         )
         self.degraded += answer["degraded"] is not None
-        self.silent += not answer["results"]
-        return {"omegad": [frozenset(self._keys[hit["memory_id"]]) for hit in answer["results"]]}
+        self.silent += answer["abstained"]
+        shown = [] if answer["abstained"] else answer["results"]
+        return {"omegad": [frozenset(self._keys[hit["memory_id"]]) for hit in shown]}

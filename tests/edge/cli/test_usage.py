@@ -104,6 +104,7 @@ def test_wrong_usage_is_told_apart(wrong: tuple[str, ...], omegad: Command) -> N
         ("qery x", "there is no `omegad qery`; did you mean `omegad query`?"),
         ("memory lesons", "there is no `omegad memory lesons`; did you mean `omegad memory lessons`?"),
         ("lessons", "did you mean `omegad memory lessons`?"),
+        ("gateway", "did you mean `omegad web`?"),
         ("remember x", "did you mean `omegad store`?"),
         ("serach x", "did you mean `omegad query`?"),
         ("query x --projct shop", "`omegad query` has no --projct; did you mean --project?"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from omegad.edge.cli.doctor import SESSION
 from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, Home, home, homes, until
 from tests.edge.hook.conftest import HURRIED, begin, fire, payload, spooled
@@ -42,6 +43,16 @@ def test_sessions_that_begin_have_one_daemon_started_and_are_briefed_by_it(boote
     assert (pid, os.getsid(pid)) == (endpoint.holder(booted.paths.lock), pid)
     told = [fire(booted, "UserPromptSubmit", f"s-{number}", prompt="go on") for number in (1, 2, 3, 3)]
     assert ["no network in tests" in one for one in told] == [True, True, True, False]
+
+
+def test_none_is_started_where_the_command_line_says_so(home: Home) -> None:
+    said = json.dumps(payload("SessionStart", source="startup"))
+    done = home.verb("--no-spawn", "hook", "SessionStart", said=said)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert len(spooled(home)) == 1
+    asked = b"".join(line + b"\n" for line in SESSION).decode()
+    assert "none may be started" in home.verb("--no-spawn", "mcp", said=asked).stdout
+    assert not (home.path / "starting.lock").exists()
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop"])

@@ -206,4 +206,4 @@ sys.exit(main([{verb!r}]))
         )
     assert ran.returncode == 1
     assert "uvicorn" in ran.stderr
-    assert "pip install 'omegad[web]'" in ran.stderr
+    assert f"{sys.executable} -m pip install 'omegad[web]'" in ran.stderr
