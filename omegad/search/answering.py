@@ -82,7 +82,7 @@ def read(
     is_degraded = matches is None or (has_none and are_there_any(connection))
     if matches is None or is_degraded:
         matches = search(connection, query, Sources(None, index, asked.types, asked.model), moment.now_us)
-    if matches.abstained:
+    if not matches.results:
         moment.require_current()
     is_told = is_degraded and query.mode not in BY_WORDS
     return SearchReading(matches, moment, is_told, asked.started)
@@ -112,7 +112,7 @@ async def finish(
     matches, moment = found.matches, found.moment
     answer = Answer(
         results=matches.results,
-        abstained=matches.abstained,
+        abstained=not matches.results,
         confidence=matches.confidence,
         floor=matches.floor,
         degraded="keyword" if found.is_degraded else None,

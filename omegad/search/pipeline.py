@@ -109,22 +109,23 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
     all: Annotated[
         bool,
-        Meta(description="answer with as many as the limit allows, however unlikely they are"),
+        Meta(
+            description="answer with as many as the limit allows, however unlikely they are beside the first"
+        ),
     ] = False
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What was found.
 
-    `confidence` is the probability that the first result answers, and its score; below a floor the question
-    is `abstained` from: there are no results unless all are wanted, and it says how likely the best one was.
-    `unembedded` counts the candidates that had no vector yet, and were compared by their words alone. `more`
-    counts the results within the limit that are left out because they hardly answer beside the first, so
-    that there may be further ones, `beyond` what of all that was looked at only the limit leaves out.
-    `floor` is that probability; modes that want words alone do without. `nothing_of` is the time that the
-    question names where no memory that it is asked of is, or was until it was replaced, of then. `unchecked`
-    says that nobody could look which later memories may deny what is found, since the view `conflicts` has
-    failed.
+    `confidence` is the probability that the first result answers, and its score; below a floor there are no
+    results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
+    yet, and were compared by their words alone. `more` counts the results within the limit that are left out
+    because they hardly answer beside the first, `beyond` what of all that was looked at only the limit leaves
+    out. `floor` is that probability; modes that want words alone do without. `nothing_of` is the time that
+    the question names where no memory that it is asked of is, or was until it was replaced, of then.
+    `unchecked` says that nobody could look which later memories may deny what is found, since the view
+    `conflicts` has failed.
     `position` is that of the views that answered, `stale_by` how many acknowledged events they did
     not show yet. `query_id` is empty where the answer is as of an earlier moment, since no receipt
     is kept of it.
@@ -149,12 +150,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a search, how likely the best of them answers and how likely it must be, how many
     candidates had no vector to be compared by, how many more there are within the limit and beyond it, how
-    many memories were looked among, and of which time that the question names none of them is. Where it is
-    `abstained`, the results are what is shown all the same.
+    many memories were looked among, and of which time that the question names none of them is.
     """
 
     results: list[Result]
-    abstained: bool
     confidence: float
     floor: float
     unembedded: int = 0
@@ -170,14 +169,13 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     """
     seen = observed(connection, query, sources, now_us)
     found = answered(connection, query, seen, sources, now_us)
-    is_sure = not found.abstained and found.confidence >= UNSURE
-    if not query.or_others or query.project is None or is_sure:
+    if not query.or_others or query.project is None or (found.results and found.confidence >= UNSURE):
         return found
     known = msgspec.structs.replace(sources, vector=seen.sought.vector)
     anywhere = msgspec.structs.replace(query, project=None)
     further = answered(connection, anywhere, observed(connection, anywhere, known, now_us), known, now_us)
-    if found.abstained:
-        return found if further.abstained and found.results else further
+    if not found.results:
+        return further if further.results else found
     is_elsewhere = bool(further.results) and further.results[0].project not in {None, query.project}
     return further if is_elsewhere and further.confidence >= LIKELY else found
 
@@ -207,14 +205,7 @@ def answers_of(
     best = ranking.raised(ordered(connection, seen, sources.model))
     floor = sources.model.floor
     if not best:
-        return Matches(
-            results=[],
-            abstained=True,
-            confidence=0.0,
-            floor=floor,
-            unembedded=unembedded,
-            nothing_of=nothing_of,
-        )
+        return Matches(results=[], confidence=0.0, floor=floor, unembedded=unembedded, nothing_of=nothing_of)
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     signs = confidence_features(connection, best, seen)
@@ -241,10 +232,9 @@ def answers_of(
     return Matches(
         results=(
             results.read(connection, answers, scale, seen, explained=explained, same=same)
-            if is_answer or query.all
+            if is_answer
             else []
         ),
-        abstained=not is_answer,
         confidence=round(sure, 6),
         floor=floor,
         unembedded=unembedded,

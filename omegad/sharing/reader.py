@@ -180,7 +180,7 @@ class Reader:
             )
         return TeamAnswer(
             results=matches.results,
-            abstained=matches.abstained,
+            abstained=not matches.results,
             confidence=matches.confidence,
             floor=matches.floor,
             degraded="keyword" if because else None,

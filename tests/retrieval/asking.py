@@ -96,7 +96,6 @@ def ask(call: Call, questions: Sequence[Question], kept: Sequence[Kept]) -> tupl
         hits = tuple(
             Hit(memory_id=hit["memory_id"], score=hit["score"], keys=tuple(keys[hit["memory_id"]]))
             for hit in answer["results"]
-            if not answer["abstained"]
         )
         answers.append(_answered(question, hits, ids, is_abstained=answer["abstained"], took_ms=took_ms))
     return answers, degraded

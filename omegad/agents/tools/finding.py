@@ -101,8 +101,6 @@ async def query(session: Session, given: Query) -> Reply:
     ]
     text = bullets(found) or "nothing is remembered about that"
     told: Fields = {"results": found}
-    if answer.abstained and found:
-        text, told = f"none of these is likely to answer\n{text}", told | {"abstained": True}
     unknown = "" if found or not project or given.project is None else await _unknown(session, project)
     if unknown:
         text, told = f"{unknown}\n{text}", told | {"unknown": unknown}
@@ -146,7 +144,7 @@ def _told(same: int) -> str:
 
 
 async def lessons(session: Session, given: Lessons) -> Reply:
-    """Show lessons; of a topic, how many more at least are far less likely to be of it."""
+    """Show lessons; of a topic, how many more are far less likely to be of it."""
     scope, more, beyond, nothing = session.scope_of(given.project), 0, 0, "no lessons yet"
     if given.topic:
         answer = await session.ask(

@@ -246,8 +246,7 @@ async def _evolution(session: Session, given: Reflect) -> Reply:
         all=True,
         asked_in=session.session_id,
     )
-    shown = [] if answer.abstained else answer.results
-    near = [one for one in shown if one.score >= ON_TOPIC * shown[0].score]
+    near = [one for one in answer.results if one.score >= ON_TOPIC * answer.results[0].score]
     known = {one.memory_id: one for one in near}
     for one in near:
         graph = await session.ask(

@@ -92,7 +92,7 @@ def query(arguments: Namespace, instance: Instance) -> None:
     answer = asked(arguments, instance)
     if arguments.json:
         write_json(answer)
-    elif not answer["results"]:
+    elif answer["abstained"]:
         print(_nothing(answer))
     elif arguments.explain:
         write_table(
@@ -147,8 +147,6 @@ def _tell_conflict(result: Answer) -> None:
 def _say_what_is_not_there(answer: Answer) -> None:
     if answer["nothing_of"]:
         print(f"nothing is of {answer['nothing_of']}, the time that the question names")
-    if answer["abstained"] and answer["results"]:
-        print(f"{_unlikely(answer)}, unless all is asked for")
     if answer["more"]:
         print(f"at least {answer['more']} more, far less likely; --all shows them")
     if answer["beyond"]:
@@ -160,15 +158,9 @@ def _nothing(answer: Answer) -> str:
     if not answer["confidence"]:
         return "nothing found"
     return (
-        f"nothing found: {_unlikely(answer)}\n"
-        "  → ask in other words; `--all` shows it, and `--mode keyword` whatever has one of the words"
-    )
-
-
-def _unlikely(answer: Answer) -> str:
-    return (
-        f"the best answers with a probability of {answer['confidence']:.2f}, too little to be shown, which"
-        f" begins at {answer['floor']:.2f}"
+        f"nothing found: the best answers with a probability of {answer['confidence']:.2f}, too little to be"
+        f" shown, which begins at {answer['floor']:.2f}\n"
+        "  → ask in other words, or have shown whatever has one of them by `--mode keyword`"
     )
 
 

@@ -55,6 +55,5 @@ class Omegad:
             **({"project": question.project} if question.project else {}),
         )
         self.degraded += answer["degraded"] is not None
-        self.silent += answer["abstained"]
-        shown = [] if answer["abstained"] else answer["results"]
-        return {"omegad": [frozenset(self._keys[hit["memory_id"]]) for hit in shown]}
+        self.silent += not answer["results"]
+        return {"omegad": [frozenset(self._keys[hit["memory_id"]]) for hit in answer["results"]]}

@@ -102,7 +102,7 @@ def test_a_memory_stands_for_all_the_texts_that_it_holds() -> None:
     def call(method: str, **parameters: Any) -> dict[str, Any]:
         if method == "memory.store":
             return {"memory_id": f"m-{parameters['content'].lower()}"}
-        return {"results": [{"memory_id": "m-yes"}], "abstained": False, "degraded": None}
+        return {"results": [{"memory_id": "m-yes"}], "degraded": None}
 
     told = Omegad(call, is_served=False)
     for key, content in (("1", "yes"), ("2", "YES"), ("3", "no")):
