@@ -155,6 +155,15 @@ def test_the_readme_is_read_in_ten_minutes_and_leads_to_every_other_page(readme:
     assert set(PAGES) - {"README.md"} - links(readme) == set()
 
 
+def test_the_figures_that_the_readme_names_are_those_that_were_measured(readme: str) -> None:
+    told = re.search(r"\*\*How well it finds:\*\*(.*?)\n\n", readme, re.DOTALL)
+    measured = re.findall(r"^\| .*\|$", page("docs/benchmarks.md"), re.MULTILINE)
+    assert told
+    figures = re.findall(r"\d+\.\d", told[1])
+    assert figures
+    assert set(figures) <= set(re.findall(r"\d+\.\d", "\n".join(measured)))
+
+
 def test_the_ci_runs_the_readmes_own_test_command() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "<!-- command: $1 -->" in script

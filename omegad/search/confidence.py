@@ -9,6 +9,7 @@ that the question is about holds them.
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +32,8 @@ WHOLE = 0.999  # of the question's words, but for how numbers are rounded
 # How cosines are spread that have nothing to do with a question, as long as few tell: as if so many more were
 # 0 in the mean, and so many more as far apart
 SPREAD, MIDDLE_AS_OF, SPREAD_AS_OF = 0.15, 3, 8
-SHORTEST, USUAL, LONGEST = (
-    25,
-    55,
-    110,
-)  # letters of a question: what nearly all had there, and one in the middle
+# Letters of a question: what nearly all had there, and one in the middle
+SHORTEST, USUAL, LONGEST = 25, 55, 110
 OF_AN_ANSWER = 0.4  # the cosine of an answer in English, as it often is
 WITH_ENGLISH = 0.3  # as that fit has it where it has a weight of its own
 BY_CHANCE_MAX = math.sqrt(math.log(2_000))  # of as many passages as were in the fit to other languages
@@ -43,78 +41,102 @@ WORDS_LEAST = 0.05  # how near two texts are word by word, below which differenc
 LANGUAGE_CHARACTERS = 400  # of a text, that tell its language
 
 
+class Best(NamedTuple):
+    """The best results, by their rows: what each shows, their places among the candidates that have a vector,
+    whether one is of the time that is named, and whether just that is asked for, so that it answers however
+    near it is.
+    """
+
+    shown: Mapping[int, MemoryFeatures | None]
+    places: Sequence[int]
+    in_period: float
+    is_whatever: bool
+
+
 def features(connection: Connection, rows: Sequence[int], seen: Observed, *, lead: float) -> dict[str, float]:
     """Return what speaks for, or against, any of the best results, which are in some rows, being an answer,
     the first of which has some *lead*; without `log_cosine` where none has one.
     """
-    known, sought, question = seen.candidates, seen.sought, seen.question
-    best = {row: seen.shown.get(row) for row in rows}
-    then = seen.then
-    places = [
-        place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
-    ]
-    vocabulary = sought.vocabulary
-    in_period = float(not then.isdisjoint(best))
-    held = [float(one.features[IDENTIFIERS]) for one in best.values() if one is not None]
-    memories = sought.scope.count
+    known = seen.candidates
+    in_period = not seen.then.isdisjoint(rows)
+    best = Best(
+        shown={row: seen.shown.get(row) for row in rows},
+        places=[
+            place for row in rows if (place := known.index_of(row)) is not None and known.is_embedded[place]
+        ],
+        in_period=float(in_period),
+        is_whatever=in_period and seen.question.asks_whatever,
+    )
+    if best.places and seen.sought.is_multilingual:
+        return _across_languages(connection, best, seen)
+    return _in_english(connection, best, seen, lead)
+
+
+def _in_english(connection: Connection, best: Best, seen: Observed, lead: float) -> dict[str, float]:
+    sought, question = seen.sought, seen.question
+    vocabulary, memories = sought.vocabulary, sought.scope.count
     many = memories / (memories + FEW)
-    by_chance = math.sqrt(math.log(max(1, memories)))
-    lacks_names = float(bool(question.identifiers) and not any(held))
-    is_whatever = bool(question.asks_whatever and in_period)  # which answers, however near it is
-    if places and sought.is_multilingual and is_whatever:
-        return {"intercept": 1.0, "ahead": 0.0, "language": 1.0, "holds_all": 1.0, "in_period": 1.0}
-    if places and sought.is_multilingual:
-        among, shown = known.is_embedded, seen.shown
-        if rows[0] in then:  # it is asked of what is of that time, as if there were nothing else
-            among = among & np.isin(known.ids, [*then])
-            shown = {row: shown[row] for row in then}
-            places = [place for place in places if among[place]] or places
-            memories = len(then)
-        nearest = max(places, key=lambda place: float(known.cosine[place]))
-        # The nearest passage of a memory counts, and of so many one is near by chance.
-        each = fmean(len(short_passages(one.text)) for one in shown.values())
-        by_chance = math.sqrt(math.log(max(1.0, memories * each)))
-        row = int(known.ids[nearest])
-        text = shown[row].text[:LANGUAGE_CHARACTERS] if row in shown else None
-        spoken = question.language if text is None else language_of(text)
-        told = {
-            "intercept": 1.0,
-            "ahead": _ahead(known, nearest, among),
-            "cosine": float(known.cosine[nearest]),
-            "log_cosine": _log_cosine(known, places),
-            "language": _alike(question.language, spoken),
-            # A short question is near to less.
-            "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
-            "by_chance": min(by_chance, BY_CHANCE_MAX),
-            # What is looked up by a name or a word, and stands there as it is asked for.
-            "holds_all": float(any(_holds_all(one) for one in best.values() if one is not None)),
-            "in_period": in_period,
-        }
-        # Texts of one matter are near as a whole; what answers holds something of what is asked for as well.
-        word_by_word = _word_by_word(connection, row, seen)
-        return told if word_by_word is None else told | {"word_by_word": word_by_word}
+    held = (one.features[IDENTIFIERS] for one in best.shown.values() if one is not None)
+    unknown_names = vocabulary.unknown(question.proper)
     found = {
         "intercept": 1.0,
         # What is of the time that is named holds all of a question that has no words beside.
         "covered": (
-            float(vocabulary.coverage([*best], connection).max(initial=0.0))
-            if vocabulary.rarity and not is_whatever
-            else in_period
+            float(vocabulary.coverage([*best.shown], connection).max(initial=0.0))
+            if vocabulary.rarity and not best.is_whatever
+            else best.in_period
         ),
-        "unknown_words": (
-            many * (vocabulary.unknown() - (unknown_names := vocabulary.unknown(question.proper)))
-        ),
+        "unknown_words": many * (vocabulary.unknown() - unknown_names),
         "unknown_names": many * unknown_names,
-        "lacks_names": lacks_names,
-        "in_period": in_period,
+        "lacks_names": float(bool(question.identifiers) and not any(held)),
+        "in_period": best.in_period,
         # How the greatest of so many cosines grows that have nothing to do with the question.
-        "by_chance": by_chance,
+        "by_chance": math.sqrt(math.log(max(1, memories))),
         "few": 1 / max(1, memories),
     }
-    if sought.vector is None or not places:
+    if sought.vector is None or not best.places:
         return found
-    nearness = math.log(UNRELATED + OF_AN_ANSWER) if is_whatever else _log_cosine(known, places)
+    nearness = (
+        math.log(UNRELATED + OF_AN_ANSWER)
+        if best.is_whatever
+        else _log_cosine(seen.candidates, best.places)
+    )
     return found | {"log_cosine": nearness, "lead": lead}
+
+
+def _across_languages(connection: Connection, best: Best, seen: Observed) -> dict[str, float]:
+    if best.is_whatever:
+        return {"intercept": 1.0, "ahead": 0.0, "language": 1.0, "holds_all": 1.0, "in_period": 1.0}
+    known, question, then = seen.candidates, seen.question, seen.then
+    among, shown, places, memories = known.is_embedded, seen.shown, best.places, seen.sought.scope.count
+    if next(iter(best.shown)) in then:  # it is asked of what is of that time, as if there were nothing else
+        among = among & np.isin(known.ids, [*then])
+        shown = {row: shown[row] for row in then}
+        places = [place for place in places if among[place]] or places
+        memories = len(then)
+    nearest = max(places, key=lambda place: float(known.cosine[place]))
+    # The nearest passage of a memory counts, and of so many one is near by chance.
+    each = fmean(len(short_passages(one.text)) for one in shown.values())
+    by_chance = math.sqrt(math.log(max(1.0, memories * each)))
+    row = int(known.ids[nearest])
+    text = shown[row].text[:LANGUAGE_CHARACTERS] if row in shown else None
+    spoken = question.language if text is None else language_of(text)
+    told = {
+        "intercept": 1.0,
+        "ahead": _ahead(known, nearest, among),
+        "cosine": float(known.cosine[nearest]),
+        "log_cosine": _log_cosine(known, places),
+        "language": _alike(question.language, spoken),
+        # A short question is near to less.
+        "length": math.log(min(LONGEST, max(SHORTEST, question.letters)) / USUAL),
+        "by_chance": min(by_chance, BY_CHANCE_MAX),
+        # What is looked up by a name or a word, and stands there as it is asked for.
+        "holds_all": float(any(_holds_all(one) for one in best.shown.values() if one is not None)),
+        "in_period": best.in_period,
+    }
+    # Texts of one matter are near as a whole; what answers holds something of what is asked for as well.
+    word_by_word = _word_by_word(connection, row, seen)
+    return told if word_by_word is None else told | {"word_by_word": word_by_word}
 
 
 def tells_nothing_of(rows: Sequence[int], seen: Observed) -> bool:
