@@ -108,6 +108,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a file is in
     "omegad.session.merges": PURE | {"pathlib"},  # reads what git keeps
     "omegad.agents.hooks": PURE | {"msgspec", "pathlib"},
+    "omegad.agents.hooks.delegated": PURE | {"anyio", "msgspec"},
     "omegad.agents.push_guard": STDLIB,
     "omegad.agents.tools": PURE | {"msgspec"},
     "omegad.hook_client": STDLIB,

@@ -22,6 +22,7 @@ from msgspec import Raw
 import projections
 from omegad import __version__
 from omegad.agents.hook_arrivals import HookArrivals
+from omegad.agents.hooks.delegated import Delegated
 from omegad.agents.hooks.noting import Noted
 from omegad.agents.hooks.unbriefed import Unbriefed
 from omegad.agents.spool import LOOK_EVERY_S, Spool
@@ -199,7 +200,7 @@ async def composed(
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             of_nouns={
-                **{kind: kind() for kind in (RecentVectors, Unbriefed)},
+                **{kind: kind() for kind in (RecentVectors, Unbriefed, Delegated)},
                 MemoryTypes: MemoryTypes.configured(settings.event_types),
                 Liveness: Liveness(clock),
                 HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),

@@ -765,6 +765,8 @@ def _ask_each(homes: Callable[..., Home], other: Home, method: str, step: int) -
 SECRET = "ghp_" + "a1B2" * 10
 OF_SECRETS: tuple[object, ...] = (SECRET, [SECRET], {SECRET: SECRET}, {"password": [SECRET]})
 HOOKS: dict[str, dict[str, object]] = {
+    "SubagentStart": {"agent_id": SECRET, "agent_type": SECRET},
+    "PreToolUse": {"tool_name": "Agent", "tool_input": {"prompt": SECRET, "subagent_type": SECRET}},
     "SubagentStop": {"agent_id": SECRET, "agent_type": SECRET, "last_assistant_message": SECRET},
     "PostToolUse": {
         "tool_name": SECRET,

@@ -32,6 +32,7 @@ EVENTS: tuple[str, ...] = (
     "PostToolUse",
     "PostToolUseFailure",
     "Stop",
+    "SubagentStart",
     "SubagentStop",
     "PreCompact",
     "SessionEnd",

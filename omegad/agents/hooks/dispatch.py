@@ -11,6 +11,7 @@ from msgspec import Meta
 from omegad.agents import hook_arrivals
 from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks import claims, git_sync, hosts, noting, surfacing, telling
+from omegad.agents.hooks.delegated import Delegated
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.prepared import PreparedHook, Recalled, looked
 from omegad.agents.hooks.surfacing import Surfaced
@@ -151,6 +152,8 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         not command.is_spooled and await services.paused(pausing.named(command.payload)) is not None
     )
     services[HookArrivals].hear(hook, command.payload, is_paused=is_paused)
+    if not (command.is_spooled or is_paused):
+        hook = await services[Delegated].heard(hook, services.clock)
     is_call = hook.kind == "after_tool" and not is_paused
     # Of a tool it is told with the verdict, which does not wait for it.
     is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
@@ -321,7 +324,9 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
     if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
         return "", [], ""
     tellings = GUARDS if prepared.is_paused or hook.kind == "push" else TELLINGS
-    told = [tell(prepared, state, now_us) for tell in tellings]
+    told = [
+        tell(prepared, state, now_us) for tell in tellings if hook.agent_id is None or tell not in OF_SESSION
+    ]
     text, verdict = (
         "\n".join(line for one in told for line in one.lines),
         min((one.verdict for one in told), key=VERDICTS.index),
@@ -375,6 +380,8 @@ TELLINGS = (
     telling.messages,
 )
 """What an agent is told at a hook, in the order in which it is."""
+OF_SESSION = (claims.news, telling.silent_hosts, telling.skills, telling.reminders, telling.messages)
+"""What a session is told but once, and so its own agent, and none that works for it and is gone soon."""
 
 
 def _is_known(prepared: PreparedHook, state: DecisionState, *, has_pushes: bool) -> bool:

@@ -7,6 +7,8 @@ no weighing of them, told the useful ones from the others as well.
 
 from omegad.index.terms import stemmed
 from omegad.search import Matches, Result
+from omegad.session.shown_tokens import UNASKED_CHARACTERS
+from omegad.text.quoting import excerpt
 
 CONFIDENCE_MIN = 0.55
 """How probable it must be that one of the best results answers."""
@@ -24,6 +26,8 @@ SHARED_MIN = 3
 """How many telling words both must have: fewer may be words that the project uses everywhere."""
 ADDED_MIN = 8
 """How many telling words it must have that the prompt does not: fewer repeat it, or are a mere title."""
+NEW_MIN = 0.25
+"""What part of the telling words that are told the prompt must lack: whose prompt it is may have told it."""
 READ_CHARACTERS = 4_000  # of a memory, for its words
 
 
@@ -44,9 +48,15 @@ def worth_telling(prompt: str, found: Matches, *, by_meaning: bool) -> list[Resu
         and why.cosine >= cosine
         and why.bm25 >= words
         and _is_about_more(frozenset(stemmed(one.content[:READ_CHARACTERS])), said)
+        and not _is_said(frozenset(stemmed(excerpt(one.content, one.passage)[:UNASKED_CHARACTERS])), said)
     ]
 
 
 def _is_about_more(has: frozenset[str], said: frozenset[str]) -> bool:
     """Say whether the words that a memory has are about what was said, and say more."""
     return len(has & said) >= SHARED_MIN and len(has - said) >= ADDED_MIN
+
+
+def _is_said(told: frozenset[str], said: frozenset[str]) -> bool:
+    """Say whether the words that are told of a memory are as good as said."""
+    return len(told - said) < len(told) * NEW_MIN

@@ -17,6 +17,7 @@ from omegad.text.redaction import redact_name
 Kind = Literal[
     "session_start",
     "prompt",
+    "subagent_start",
     "before_tool",
     "after_tool",
     "turn_end",
@@ -44,6 +45,7 @@ KINDS: dict[str, Kind] = {
     "stop": "turn_end",
     "agentstop": "turn_end",
     "afteragent": "turn_end",
+    "subagentstart": "subagent_start",
     "subagentstop": "subagent_end",
     "precompact": "compaction",
     "sessionend": "session_end",
@@ -51,7 +53,7 @@ KINDS: dict[str, Kind] = {
 }
 """What each event is, by the host's name for it in lower case. Of others it is noted that they came."""
 
-WORKING: dict[Kind, Kind] = {"turn_end": "subagent_end", "compaction": "other"}
+WORKING: dict[Kind, Kind] = {"prompt": "subagent_start", "turn_end": "subagent_end", "compaction": "other"}
 """What these are where an agent tells of them that works for the session's own."""
 
 ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
@@ -59,7 +61,7 @@ ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
     "gemini": frozenset({"session_start", "prompt", "after_tool"}),
     "copilot": frozenset({"session_start"}),
     "git": frozenset({"push"}),
-    "": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
+    "": frozenset({"session_start", "prompt", "subagent_start", "before_tool", "after_tool"}),
 }
 """At which events a host takes words for its agent; "" stands for those that have Claude Code's form."""
 
@@ -94,7 +96,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     reason: str | None = None
     text: str | None = None
-    """What was asked for, or said last."""
+    """What was asked for, also of an agent that works for the session's own, or said last."""
     turn: str | None = None
     trigger: str | None = None
     agent_id: str | None = None
@@ -186,7 +188,7 @@ def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | N
         reason=_text(payload, "reason", most=NAME_MAX),
         text=(
             _text(payload, "prompt")
-            if kind == "prompt"
+            if kind in {"prompt", "subagent_start"}
             else _text(payload, "message", most=ABOUT_CHARACTERS)
             if kind == "other"
             else _text(payload, "last_assistant_message", "prompt_response", "response")

@@ -36,7 +36,7 @@ class Noted:
 def note(services: Services, prepared: PreparedHook, context: RequestContext) -> None:
     """Have it in the log, behind the answer, that a hook came."""
     hook = prepared.hook
-    if hook.kind not in {"before_tool", "other"} or not services[Noted].is_new(prepared):
+    if hook.kind not in {"before_tool", "subagent_start", "other"} or not services[Noted].is_new(prepared):
         return
     event = HookNoted(
         host=hook.host,

@@ -33,6 +33,7 @@ NO_PROJECT = ""
 
 SHOWN_MAX = 3
 PROMPT_CHARACTERS, PROMPT_CHARACTERS_MIN = 2_000, 16
+SAID_CHARACTERS = 16_000  # of a prompt, for what it says already
 ERROR_CHARACTERS = 600
 ERROR_CONFIDENCE_MIN = 0.5
 """How probable it must be that what is found of an error, or a file, answers; for prompts see `gate`."""
@@ -99,15 +100,18 @@ class SurfacingQuery(NamedTuple):
     text: str
     types: tuple[str, ...]
     project: str | None
+    said: str = ""
+    """What the agent has read itself of what it is told memories for."""
 
 
 def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
     """Say what there is to look for at a hook, None where there is nothing."""
     match hook.kind:
-        case "prompt":
-            text = (hook.text or "").strip()[:PROMPT_CHARACTERS]
+        case "prompt" | "subagent_start":
+            said = (hook.text or "").strip()[:SAID_CHARACTERS]
+            text = said[:PROMPT_CHARACTERS]
             return (
-                SurfacingQuery("prompt", text[:UNASKED_CHARACTERS], text, PROMPT_TYPES, project)
+                SurfacingQuery("prompt", text[:UNASKED_CHARACTERS], text, PROMPT_TYPES, project, said)
                 if len(text) >= PROMPT_CHARACTERS_MIN
                 else None
             )
@@ -195,7 +199,7 @@ def found(
         moment.now_us,
     )
     if sought.how == "prompt":
-        likely = gate.worth_telling(sought.text, matches, by_meaning=vector is not None)
+        likely = gate.worth_telling(sought.said, matches, by_meaning=vector is not None)
     elif matches.confidence >= ERROR_CONFIDENCE_MIN:
         likely = [one for one in matches.results if one.score >= matches.confidence * gate.SHARE_MIN]
     else:

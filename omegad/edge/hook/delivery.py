@@ -17,7 +17,10 @@ STDIN_S = 0.3  # a host may leave it open, and say nothing more
 QUIET_S = 0.02  # after what may be the whole
 ENDING_BYTES = 16
 LONG_S, SHORT_S = 0.5, 0.15
-PATIENT = ("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted")
+PATIENT = (
+    *("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted"),
+    "subagentstart",
+)
 GUARDED = ("pretooluse", "beforetool")
 """What may be stopped: these and the patient are questions, and the others are said."""
 STARTING = ("sessionstart",)

@@ -104,16 +104,16 @@ LAST_S = 3  # at the end of a session, where hosts wait for no more
 CLAUDE_HOOKS = (
     Hook("SessionStart"),
     Hook("UserPromptSubmit"),
-    Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
+    Hook("PreToolUse", GUARD_S, "Agent|Task|Edit|MultiEdit|NotebookEdit|Write"),
     Hook("PreToolUse", GUARD_S, f"mcp__.*{OF_SERVERS}"),
     *(
         Hook("PreToolUse", GUARD_S, "Bash", (("if", f"Bash(*{word}*)"),)) for word in ("push", "rm ", "mv ")
     ),  # the host itself looks, at no cost
-    Hook(
-        "PostToolUse", more=(("async", True),)
-    ),  # the agent goes on: what there is to say of a success can wait for its next turn
+    # Were it so, the session's own agent would be told what is for a subagent; entries of before have it.
+    Hook("PostToolUse", more=(("async", False),)),
     Hook("PostToolUseFailure"),
     Hook("PreCompact"),
+    Hook("SubagentStart"),
     Hook("SubagentStop"),
     Hook("Stop"),
     Hook("SessionEnd", LAST_S),

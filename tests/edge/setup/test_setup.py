@@ -20,7 +20,7 @@ from omegad.edge.setup.files import Originals
 from omegad.edge.setup.planning import World
 from omegad.runtime.errors import OmegadError
 
-EDITS = "Edit|MultiEdit|NotebookEdit|Write"
+EDITS = "Agent|Task|Edit|MultiEdit|NotebookEdit|Write"
 OLDER = "/old/venv/bin/python -I -S /old/site-packages/omegad/hook_client.py"
 FOREIGN = {"matcher": "Bash", "hooks": [{"type": "command", "command": "~/bin/audit --all", "timeout": 9}]}
 
@@ -268,6 +268,17 @@ def test_older_entries_are_brought_up_to_date_and_never_doubled(world: World) ->
         [EDITS, f"mcp__.*{hosts.OF_SERVERS}", "Bash", "Bash", "Bash"],
     ]
     assert "Gone" not in there
+
+
+def test_a_hook_that_was_asynchronous_is_so_no_more(world: World) -> None:
+    write(world, "claude-code")
+    path = world.path("{claude}/settings.json")
+    there = json.loads(path.read_text())
+    (hook,) = there["hooks"]["PostToolUse"][0]["hooks"]
+    hook["async"] = True
+    path.write_text(json.dumps(there))
+    write(world, "claude-code")
+    assert '"async": true' not in path.read_text()
 
 
 def test_an_entry_keeps_what_its_person_added_to_it(world: World) -> None:
