@@ -110,6 +110,13 @@ def may_replace(newer: str, older: str, cosine: float) -> bool:
     return _is_replaceable(_READ[newer], _READ[older], cosine)
 
 
+def may_override(newer: str, older: str) -> bool:
+    """Say whether a text speaks of replacing something or taking it back, and may mean an older one by that:
+    unless it says the same.
+    """
+    return _READ[newer].is_overriding and not is_restated(newer, older)
+
+
 def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool:
     return (
         cosine >= REPLACEABLE_COSINE

@@ -7,7 +7,7 @@ import pytest
 from omegad.memory.events import ConflictOffered
 from omegad.search import folding, results
 from omegad.search.folding import Saying
-from tests.builders import rated, stored
+from tests.builders import contradicted, rated, stored
 from tests.searching import LATER_US, Searched, day
 
 ONE_FACT = (
@@ -100,6 +100,24 @@ def test_a_wording_that_may_deny_another_for_which_it_stands_is_not_said_to_deny
     found = views.matches("what does billing run on?", all=False).results
     assert [one.memory_id for one in found] == ["m2"]
     assert [one.doubted_by for one in results.with_doubts(views.connection, found, day(4))] == [None]
+
+
+@pytest.mark.parametrize("newer", ["dropped the builds that run in Bazel", "it is revert: builds in Bazel"])
+def test_what_may_replace_another_is_shown_beside_it(newer: str) -> None:
+    """As whoever stored it was asked, and however like both are to a third."""
+    texts = ("the builds run in Bazel", newer, "we build in Bazel")
+    sayings = [Saying(text, 0.0, number) for number, text in enumerate(texts)]
+    assert sorted(map(sorted, folding.groups(sayings, np.ones((3, 3))))) == [[0, 2], [1]]
+
+
+def test_what_somebody_said_denies_another_is_shown_beside_it(views: Searched) -> None:
+    views.model = msgspec.structs.replace(views.model, beside=99.0)
+    for number, text in enumerate(ONE_FACT):
+        views.show(stored(f"m{number}", text), project="p", session_id=None, occurred_at=day(number))
+        views.embed(f"m{number}", ONE_FACT[0])
+    views.show(contradicted("m0", "m2"))
+    found = views.matches("what does billing run on?", all=False).results
+    assert {one.memory_id: one.same for one in found} == {"m2": ("m1",), "m0": ()}
 
 
 def test_groups_keep_the_place_of_the_first_and_join_what_one_wording_joins() -> None:
