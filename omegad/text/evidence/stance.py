@@ -393,7 +393,12 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
     is_numbered = len({_shape(term) for term in shared}) > 1
     if len(added) == len(gone) == 1 and is_numbered and _is_another_unit(added[0], gone[0]):
         return "another value"
-    if len(added) != 1 or len(gone) != 1 or not shared or (added[0] in new.bounded and gone[0] in old.bounded):
+    if (
+        len(added) != 1
+        or len(gone) != 1
+        or not shared
+        or (added[0] in new.bounded and gone[0] in old.bounded)
+    ):
         return None
     values = [word for word in (*new.words, *old.words) if word.term in {*added, *gone}]
     are_numbers = len({_shape(word.term) for word in values}) == 1 and _shape(added[0]) != "word"
