@@ -16,7 +16,7 @@ import numpy.typing as npt
 from omegad.search.model import Array, Newness
 from omegad.text.languages import language_of
 
-RANKING_VERSION = 15
+RANKING_VERSION = 16
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 # What the median cosine of few candidates is mixed with: so many pairs of memories that have little to do
