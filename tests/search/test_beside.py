@@ -7,7 +7,7 @@ import pytest
 from omegad.memory.events import ConflictOffered
 from omegad.search import folding, results
 from omegad.search.folding import Saying
-from tests.builders import contradicted, rated, stored
+from tests.builders import contradicted, rated, related, stored
 from tests.searching import LATER_US, Searched, day
 
 ONE_FACT = (
@@ -181,3 +181,22 @@ def test_what_may_take_the_place_of_the_first_is_found_by_its_edges_and_not_thro
     steps = [row[3] for row in views.plans(sql)]
     assert [one for one in steps if "edges_by_target" in one], steps
     assert [one for one in steps if "memories_by_project" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "cosine", "is_told"),
+    [
+        ("the export runs hourly", "decision", 0.9, True),
+        ("the export runs hourly", "lesson_learned", 0.9, False),
+        ("we removed the walk through the harbour", "decision", 0.6, False),
+    ],
+)
+def test_what_is_near_and_of_its_type_may_take_the_place_of_the_first(
+    views: Searched, text: str, kind: str, cosine: float, *, is_told: bool
+) -> None:
+    views.put("old", "the export runs nightly", event_type="decision", at=day(1))
+    views.show(stored("new", text, event_type=kind), project="p", session_id=None, occurred_at=day(2))
+    views.show(related("new", ("old", cosine)))
+    found = views.find("when does the export run?", limit=1)
+    told = results.with_doubts(views.connection, [one for one in found if one.memory_id == "old"], day(3))
+    assert [one.doubted_by for one in told] == ["new" if is_told else None]
