@@ -30,7 +30,7 @@ from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.quoting import one_line, quoted
 
-VIEWS = (*lint.VIEWS, "upkeeps", "conflicts", "coord_tasks", "reminders")
+VIEWS = (*lint.VIEWS, "upkeeps", "coord_tasks", "reminders")
 
 DAY_US = 86_400_000_000
 SHOWN_MAX, WAITING_MAX, FINDINGS_MAX, OFFERED_MAX = 3, 7, 3, 2
@@ -241,8 +241,7 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
         new, old = (quoted(text, OTHER_CHARACTERS) for text in (offer.content, offer.target))
         yield Waiting(
             text=f"does {new} go with {old}?",
-            command=f"omegad memory settle {offer.memory_id} {offer.target_id}"
-            " compatible|contradicts|supersedes",
+            command=edges.settling(offer.memory_id, offer.target_id),
         )
     values = {"habit_by": HABIT_BY, "now_us": moment.now_us}
     for memory_id, content, in_all in connection.execute(_HABITS, values):

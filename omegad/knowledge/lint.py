@@ -5,7 +5,7 @@ Each rule is a SELECT of what is wrong and why; what was dismissed three times i
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -17,7 +17,7 @@ from omegad.knowledge.events import FindingDismissed
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.log.projection import to_json
-from omegad.memory import owner
+from omegad.memory import edges, owner
 from omegad.memory.reading import known_types
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import EPISODIC_TYPES, MemoryTypes
@@ -43,7 +43,7 @@ Rule = Literal[
 ]
 
 VIEWS = (
-    *("memories", "edges", "retrievals", "theses", "feedback", "conversations", "dismissals"),
+    *("memories", "edges", "conflicts", "retrievals", "theses", "feedback", "conversations", "dismissals"),
     owner.VIEW,
 )
 
@@ -134,6 +134,8 @@ _CONTRADICTIONS = f"""
 SELECT e.source_id, e.target_id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id
   JOIN memories AS b ON b.node_id = e.target_id
 WHERE e.edge_type = 'contradicts' AND {active()} AND {active("b")}
+  AND NOT EXISTS (SELECT 1 FROM conflict_offers AS o WHERE o.verdict IS NOT NULL
+    AND (o.memory_id, o.target_id) IN ((m.node_id, b.node_id), (b.node_id, m.node_id)))
   AND NOT ({owner.is_elsewhere("m.node_id")} AND {owner.is_elsewhere("b.node_id")})
   AND {_OF_PROJECT.format("m")} AND {_undismissed("contradiction", "m.node_id")} ORDER BY e.id
 """
@@ -244,7 +246,8 @@ def examine(
     def rows(sql: str) -> Rows:
         return connection.execute(sql, values).fetchall()
 
-    clusters = list(components((str(one), str(other)) for one, other in rows(_CONTRADICTIONS)))
+    pairs = [(str(newer), str(older)) for newer, older in rows(_CONTRADICTIONS)]
+    clusters = list(components(pairs))
     vain, orphans, stale = rows(_VAIN), rows(_ORPHANS), rows(_STALE)
     present = strengths(connection.execute(_USES, values).fetchall(), types, now_us)
     memories, weak = len(present), int((present < WEAK_BELOW).sum())
@@ -253,7 +256,7 @@ def examine(
         connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us
     )
     findings = [
-        *_doubtful(clusters, rows(_RESTS_ON)),
+        *_doubtful(pairs, clusters, rows(_RESTS_ON)),
         *(
             _thesis(one, unsaid.get(one.thesis_id))
             for one in held
@@ -314,10 +317,12 @@ def components(edges: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
             yield tuple(members)
 
 
-def _doubtful(clusters: list[tuple[str, ...]], resting: Rows) -> Iterator[Finding]:
+def _doubtful(
+    pairs: Sequence[tuple[str, str]], clusters: Iterable[tuple[str, ...]], resting: Rows
+) -> Iterator[Finding]:
     for cluster in clusters:
-        text = f"which of these holds: {', '.join(cluster[:IDS_MAX])}?"
-        settle = f"omegad memory supersede {cluster[1]} {cluster[0]}"
+        text = f"which of these holds, or do all: {', '.join(cluster[:IDS_MAX])}?"
+        settle = next(edges.settling(*pair) for pair in pairs if pair[0] in cluster)
         yield _found("contradiction", cluster, len(cluster), text, settle)
     for memory, basis, why, thesis, evidence in resting:
         text = f"{memory} rests on {basis}, which is {why}"

@@ -3,7 +3,7 @@ to an older one, somebody says it, and sees what waits for that.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 from msgspec import Meta
@@ -71,6 +71,11 @@ class LinkMemories(Command, frozen=True, kw_only=True, tag="memory.link"):
     target_id: Annotated[Name, Meta(description="the id of the memory that the edge leads to")]
     edge_type: Annotated[EdgeType, Meta(description="what the one is to the other")] = "related"
     weight: Annotated[float, Meta(ge=0, le=1, description="how strong it is")] = 1.0
+
+
+def settling(memory_id: str, target_id: str) -> str:
+    """Return the command by which a person says what a memory is to an older one."""
+    return f"omegad memory settle {memory_id} {target_id} {'|'.join(get_args(Verdict))}"
 
 
 class UnlinkMemories(Command, frozen=True, kw_only=True, tag="memory.unlink"):

@@ -106,16 +106,27 @@ def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tu
 
 
 def may_replace(newer: str, older: str, cosine: float) -> bool:
-    """Say whether a text is so near to an older one that it was offered to take its place."""
-    return _is_replaceable(_READ[newer], _READ[older], cosine)
+    """Say whether a text is so near to an older one that it may be meant for its place, whatever it speaks
+    of.
+    """
+    return _is_about(_READ[newer], _READ[older], cosine)
+
+
+def may_override(newer: str, older: str) -> bool:
+    """Say whether a text speaks of replacing something or taking it back, and may mean an older one by that:
+    unless it says the same.
+    """
+    return _READ[newer].is_overriding and not is_restated(newer, older)
+
+
+def _is_about(new: ComparedText, old: ComparedText, cosine: float) -> bool:
+    return cosine >= REPLACEABLE_COSINE or (
+        cosine >= ALIKE_COSINE and overlap(new, old) >= REPLACEABLE_JACCARD
+    )
 
 
 def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool:
-    return (
-        cosine >= REPLACEABLE_COSINE
-        or (cosine >= ALIKE_COSINE and overlap(new, old) >= REPLACEABLE_JACCARD)
-        or (cosine >= OVERRIDDEN_COSINE and new.is_overriding)
-    )
+    return _is_about(new, old, cosine) or (cosine >= OVERRIDDEN_COSINE and new.is_overriding)
 
 
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:

@@ -185,6 +185,12 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
         bm25 = bm25 | sought.scope.fulltext.scores(sought.words.terms, left)
     if vector is not None and sought.index is not None:
         cosine |= sought.index.cosines_of(connection, vector, [row for row in rows if row not in cosine])
+        # What took another's place is as near as that was, though it says it in other words.
+        replaced = following.replaced(connection, rows)
+        former = sought.index.cosines_of(connection, vector, sorted({old for _, old in replaced}))
+        for row, old in replaced:
+            if old in former:
+                cosine[row] = max(cosine.get(row, former[old]), former[old])
     known = put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
     return msgspec.structs.replace(known, denials=denials) if denials else known
 

@@ -21,6 +21,29 @@ SELECT newer, older FROM denied
 """
 
 
+REPLACED_MAX = 64
+_FORMER = """
+  CROSS JOIN edges AS e ON e.target_id = n.node_id AND e.edge_type = 'superseded_by'
+  CROSS JOIN memories AS m ON m.node_id = e.source_id AND m.status = 'superseded'
+"""
+_REPLACED = f"""
+WITH RECURSIVE replaced (row, node_id, old) AS (
+  SELECT n.id, m.node_id, m.id FROM memories AS n {_FORMER}
+  WHERE n.id IN (SELECT value FROM json_each(?))
+  UNION
+  SELECT n.row, m.node_id, m.id FROM replaced AS n {_FORMER}
+)
+SELECT row, old FROM replaced LIMIT {REPLACED_MAX}
+"""
+
+
+def replaced(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the row of each of some memories that took another's place, with that one's, and with those
+    whose place that had taken.
+    """
+    return connection.execute(_REPLACED, (str(list(rows)),)).fetchall()
+
+
 def denied(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:
     """Return the row of what denies one of some memories, or what denies that, with that one's."""
     return connection.execute(_DENIED, (str(list(rows)),)).fetchall()

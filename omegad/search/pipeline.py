@@ -460,13 +460,18 @@ def _folded(
     if not has_near.any():
         return list(best), {}
     rows, alike = [*compress(rows, has_near.tolist())], alike[np.ix_(has_near, has_near)]
-    sql = "SELECT m.id, m.content FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))"
-    contents = dict(connection.execute(sql, (str(rows),)))
+    sql = (
+        "SELECT m.id, m.content, m.node_id, m.contradicted_by FROM memories AS m"
+        " WHERE m.id IN (SELECT value FROM json_each(?))"
+    )
+    said = {row: rest for row, *rest in connection.execute(sql, (str(rows),))}
     sayings = [
         Saying(
-            contents[row],
+            said[row][0],
             float(seen.shown[row].features[[PROVED, PROBATION]] @ (1, -1)),
             seen.shown[row].said_us,
+            memory_id=said[row][1],
+            denied_by=said[row][2],
         )
         for row in rows
     ]
@@ -480,6 +485,6 @@ def _folded(
             fronts.append(ranking.with_stage(by_id[front], "same", raised))
             if others:
                 same[front] = tuple(others)
-        elif one.id not in contents:
+        elif one.id not in said:
             fronts.append(one)
     return fronts, same

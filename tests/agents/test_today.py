@@ -96,12 +96,15 @@ async def test_what_waits_is_told_in_words_with_the_command_that_settles_it(
         assert conflict["shown"][0]["why"].endswith(': "The cache never expires"')
         assert [one["command"] for one in answer["waiting"]] == [
             f"omegad reminder dismiss {due['memory_id']}",
-            f"omegad memory supersede {yes} {no}",
+            f"omegad memory settle {no} {yes} contradicts|supersedes|compatible",
             f"omegad memory promote {habit}, or omegad delete {habit}",
             "omegad tasks",
         ]
         asked = answer["waiting"][1]["text"]
-        assert asked == 'which of these holds: "The cache never expires", "The cache expires after a day"?'
+        assert (
+            asked
+            == 'which of these holds, or do all: "The cache never expires", "The cache expires after a day"?'
+        )
         told = await it.caller.call("tools.call", name="omega_stats", arguments={"action": "today"})
         assert asked in told["content"][0]["text"]
 

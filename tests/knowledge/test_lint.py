@@ -16,13 +16,24 @@ from omegad.knowledge.events import FindingDismissed, Outcome, ThesisPredicted, 
 from omegad.knowledge.lint import DAY_US, Finding, Lint, components, examine, lint
 from omegad.knowledge.lint_report import RecurringLint
 from omegad.log.event import Event
+from omegad.memory.events import ConflictSettled
 from omegad.memory.types import MemoryTypes
 from omegad.reactions.contract import Reader
 from omegad.requests.method import Moment
 from omegad.runtime.config import Config
 from omegad.session.habits import Habit
 from omegad.storage.driver import Connection
-from projections import conversations, dismissals, edges, feedback, memories, owners, retrievals, theses
+from projections import (
+    conflicts,
+    conversations,
+    dismissals,
+    edges,
+    feedback,
+    memories,
+    owners,
+    retrievals,
+    theses,
+)
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes, until
 from tests.builders import (
     START_US,
@@ -45,7 +56,7 @@ __all__ = ["daemon", "home", "homes"]
 
 LATE_US = START_US + 100 * DAY_US
 TYPES = MemoryTypes({})
-VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals, owners)
+VIEWS = (memories, edges, conflicts, retrievals, theses, feedback, conversations, dismissals, owners)
 
 
 def shown(*events: Event) -> Connection:
@@ -126,6 +137,25 @@ def test_each_defect_is_found_and_nothing_else(
         thrice = [FindingDismissed(rule=rule, ids=ids)] * 3
         assert len(findings(*HEALTHY, *planted, *thrice[:2])) == 1
         assert findings(*HEALTHY, *planted, *thrice) == []
+
+
+@pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
+def test_what_is_settled_is_not_asked_and_what_is_asked_can_be_said(one: str, other: str) -> None:
+    flags = (*HEALTHY, stored("c", "a third"), contradicted("a", "b"), contradicted("a", "c"))
+    (found,) = findings(*flags)
+    assert found.ids == ("c", "b", "a")
+    assert found.settle == "omegad memory settle b a contradicts|supersedes|compatible"
+    settled = ConflictSettled(memory_id=one, target_id=other, verdict="contradicts")
+    (left,) = findings(*flags, settled)
+    assert (left.ids, left.settle.split()[3:5]) == (("c", "a"), ["c", "a"])
+
+
+def test_of_several_that_deny_each_other_a_pair_is_asked_about_that_does() -> None:
+    third, fourth = stored("c", "a third"), stored("d", "a fourth")
+    flags = (contradicted("a", "b"), contradicted("c", "d"), contradicted("c", "a"))
+    (found,) = findings(*HEALTHY, third, fourth, seen_by_query("c", "d"), *flags)
+    assert found.count == 4
+    assert found.settle.startswith(("omegad memory settle b a ", "omegad memory settle d c "))
 
 
 def test_what_was_answered_since_was_not_asked_in_vain() -> None:

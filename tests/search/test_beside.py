@@ -7,7 +7,7 @@ import pytest
 from omegad.memory.events import ConflictOffered
 from omegad.search import folding, results
 from omegad.search.folding import Saying
-from tests.builders import rated, stored
+from tests.builders import contradicted, rated, related, stored
 from tests.searching import LATER_US, Searched, day
 
 ONE_FACT = (
@@ -102,6 +102,24 @@ def test_a_wording_that_may_deny_another_for_which_it_stands_is_not_said_to_deny
     assert [one.doubted_by for one in results.with_doubts(views.connection, found, day(4))] == [None]
 
 
+@pytest.mark.parametrize("newer", ["dropped the builds that run in Bazel", "it is revert: builds in Bazel"])
+def test_what_may_replace_another_is_shown_beside_it(newer: str) -> None:
+    """As whoever stored it was asked, and however like both are to a third."""
+    texts = ("the builds run in Bazel", newer, "we build in Bazel")
+    sayings = [Saying(text, 0.0, number) for number, text in enumerate(texts)]
+    assert sorted(map(sorted, folding.groups(sayings, np.ones((3, 3))))) == [[0, 2], [1]]
+
+
+def test_what_somebody_said_denies_another_is_shown_beside_it(views: Searched) -> None:
+    views.model = msgspec.structs.replace(views.model, beside=99.0)
+    for number, text in enumerate(ONE_FACT):
+        views.show(stored(f"m{number}", text), project="p", session_id=None, occurred_at=day(number))
+        views.embed(f"m{number}", ONE_FACT[0])
+    views.show(contradicted("m0", "m2"))
+    found = views.matches("what does billing run on?", all=False).results
+    assert {one.memory_id: one.same for one in found} == {"m2": ("m1",), "m0": ()}
+
+
 def test_groups_keep_the_place_of_the_first_and_join_what_one_wording_joins() -> None:
     sayings = [Saying(text, 0.0, number) for number, text in enumerate(("a", *ONE_FACT, "b"))]
     cosines = np.eye(5)
@@ -163,3 +181,22 @@ def test_what_may_take_the_place_of_the_first_is_found_by_its_edges_and_not_thro
     steps = [row[3] for row in views.plans(sql)]
     assert [one for one in steps if "edges_by_target" in one], steps
     assert [one for one in steps if "memories_by_project" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "cosine", "is_told"),
+    [
+        ("the export runs hourly", "decision", 0.9, True),
+        ("the export runs hourly", "lesson_learned", 0.9, False),
+        ("we removed the walk through the harbour", "decision", 0.6, False),
+    ],
+)
+def test_what_is_near_and_of_its_type_may_take_the_place_of_the_first(
+    views: Searched, text: str, kind: str, cosine: float, *, is_told: bool
+) -> None:
+    views.put("old", "the export runs nightly", event_type="decision", at=day(1))
+    views.show(stored("new", text, event_type=kind), project="p", session_id=None, occurred_at=day(2))
+    views.show(related("new", ("old", cosine)))
+    found = views.find("when does the export run?", limit=1)
+    told = results.with_doubts(views.connection, [one for one in found if one.memory_id == "old"], day(3))
+    assert [one.doubted_by for one in told] == ["new" if is_told else None]

@@ -15,6 +15,7 @@ from tests.builders import (
     rated,
     repeated,
     stored,
+    superseded,
 )
 from tests.searching import DAY_US, MODES, Searched, day, ids, stages_of
 
@@ -287,6 +288,19 @@ def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since
     views.show(contradicted("old", "new"))
     assert views.found("which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
     assert views.found("hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
+
+
+def test_what_took_anothers_place_is_as_near_as_that_was(views: Searched) -> None:
+    """Also over several; not where what it replaced is deleted."""
+    for number, text in enumerate(("unit tests use unittest", "we moved to nose", "pytest it is now")):
+        views.put(f"m{number}", text, at=day(number))
+    views.put("other", "the audit trail has a framework")
+    question = "which framework do unit tests use"
+    assert views.found(question)[0] == "m0"
+    views.show(superseded("m0", "m1"), superseded("m1", "m2"))
+    assert views.found(question)[0] == "m2"
+    views.show(deleted("m0"))
+    assert views.found(question)[0] == "other"
 
 
 def test_what_denies_another_stands_above_it_however_little_it_says_of_the_question(views: Searched) -> None:

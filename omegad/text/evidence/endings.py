@@ -84,10 +84,11 @@ def _any(phrases: Iterable[str]) -> str:
     """
     joined, apart, suffixes = list[str](), list[str](), list[str]()
     for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
-        found = re.escape(phrase.strip("~")).replace("_", r"\s+").replace("…", ".{1,60}?")
+        found = re.escape(phrase.strip("~^")).replace("_", r"\s+").replace("…", ".{1,60}?")
         is_suffix = phrase.startswith(("~'", "n't"))
         kind = joined if _JOINED.search(phrase) else suffixes if is_suffix else apart
         found += _OF_NO_AMOUNT if phrase.endswith("any_more") else ""
+        found += rf"(?<![^.:;,(!?\s-]\s{found})" if phrase.startswith("^") else ""
         kind.append(found.replace(r"\*", r"[\w'-]*"))
     end = r"(?:(?<=')|(?!\w))"
     of_words = [rf"{start}{_either(kind)}{end}" for start, kind in ((r"\b", apart), ("", suffixes)) if kind]
@@ -176,7 +177,7 @@ _SAYS_NOTHING = _cue(
     "given_up", "moved", "displaced", "instead_of", "employing", "beside", "new_place", "moved_from"
 )
 _PARTS = frozenset(
-    part.strip("~")
+    part.strip("~^")
     for kind in (
         "given_up",
         "moved",
@@ -314,7 +315,8 @@ def _replaced(folded: str, words: list[_Said]) -> tuple[list[_Said], list[_Said]
     names = [word for word in words if word.is_name]
     if _GIVEN_UP.search(folded):
         new = [word for word in _FAVOURED.among(folded, words) if word.is_name]
-        return [word for word in names if word not in new] or words, new
+        left = [word for word in names if word not in new]
+        return (left, new) if left else (names or words, [])  # "dropped support for Python 3.8"
     new = _TO.among(folded, words)
     if found := _INSTEAD.among(folded, words):
         others = [word for word in words if word not in found]

@@ -62,7 +62,7 @@ _IRREGULAR = {
     "men": "man", "women": "woman", "children": "child", "people": "person", "indices": "index",
 }  # fmt: skip
 _NUMBERS = {"zero": "0", "one": "1", "single": "1", "once": "1", "double": "2", "twice": "2", "thrice": "3"}
-_TOKEN = re.compile(r"`[^`\s]+`|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
+_TOKEN = re.compile(r"`[^`\s]+`|\d{1,2}(?::\d\d){1,2}(?!\S*:)|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
 _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u20ac]{0,4})", re.IGNORECASE)
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))

@@ -7,8 +7,8 @@ of a text is its first line, its title; support is looked for in all of its sent
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import dropwhile, islice, takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from omegad.runtime.kept import Kept, bytes_of
@@ -67,7 +67,8 @@ class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
     `first` is the word that it begins with, `behind` those behind an "over", which may rank them lower,
-    `subject` the last word before a verb or a denial.
+    `bounded` those that only say how much at most or at least, `subject` the last word before a verb or a
+    denial.
     """
 
     words: tuple[Word, ...]
@@ -81,6 +82,7 @@ class _Title(NamedTuple):
     is_denial: bool
     first: str
     behind: frozenset[str]
+    bounded: frozenset[str]
     subject: str
 
 
@@ -166,6 +168,9 @@ _PARTLY = frozenset(map(root, WORDS["partly"]))
 _MEANT_ROOTS = frozenset(map(root, WORDS["meant"]))
 _VERBS = frozenset(map(root, WORDS["states"] | WORDS["light"]))
 _ONLY = root("only")
+_BOUNDS = frozenset(map(root, WORDS["bounds"]))
+_JOINED_BY = {"to", "of", "the", "a", "or", "and", "at"}
+"""Between a number and its bound."""
 _JOINING, _ARTICLES = {"and", "or"}, {"a", "an", "the"}
 _NONE_AT_ALL = {"no", "nobody", "none"}
 _PAST = {"was", "were"}
@@ -211,8 +216,24 @@ def _read_title(line: str) -> _Title:
         any(sense.is_denial for sense in read_of),
         next((sense.words[0].term for sense in read_of if sense.words), ""),
         frozenset([word.term for sense in read_of for word in dropwhile(_is_no_over, sense.words)]),
+        frozenset([term for sense in read_of for term in _bounded([word.term for word in sense.words])]),
         "".join([word.term for word in takewhile(_is_of_subject, said)][-1:]),
     )
+
+
+def _bounded(said: Sequence[str]) -> Iterator[str]:
+    """Yield the numbers of a sentence that have a bound right before them or right behind: "up to 5", "5 or
+    more", where "we give up after 5" has none.
+    """
+    for at, term in enumerate(said):
+        if _shape(term) == "word":
+            continue
+        ahead = [word for word in said[max(0, at - 3) : at] if word not in _JOINED_BY]
+        behind = pairwise(said[at : at + 4])
+        if _BOUNDS.intersection(ahead[-1:]) or any(
+            word in _BOUNDS and before in _JOINED_BY for before, word in behind
+        ):
+            yield term
 
 
 def _is_of_subject(word: Word) -> bool:
@@ -369,11 +390,15 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
         for one, other in ((new.terms, old.terms), (old.terms, new.terms))
     )
     shared = (new.terms & old.terms).keys() - _UNITS
-    bounds = WORDS["bounds"]
     is_numbered = len({_shape(term) for term in shared}) > 1
     if len(added) == len(gone) == 1 and is_numbered and _is_another_unit(added[0], gone[0]):
         return "another value"
-    if len(added) != 1 or len(gone) != 1 or not shared or (bounds & new.folded and bounds & old.folded):
+    if (
+        len(added) != 1
+        or len(gone) != 1
+        or not shared
+        or (added[0] in new.bounded and gone[0] in old.bounded)
+    ):
         return None
     values = [word for word in (*new.words, *old.words) if word.term in {*added, *gone}]
     are_numbers = len({_shape(word.term) for word in values}) == 1 and _shape(added[0]) != "word"
