@@ -19,33 +19,10 @@ PASSES_MAX = 8
 PART_CHARACTERS = 32 * 1024
 DIGEST_CHARACTERS = 8
 
-# What several needles have in common is looked for first: each that a text is searched for costs as much as a
-# hundredth of all the rest. What begins with a sign is found in half the time that words take.
-_PARTS = ("hook", "auth", "pass", "identified ", "confi")
-_AT_COLON = re.compile(r":(?:(?=//|\*:|54|6432:)|(?<=private-lines:)|(?<=oracle:)|(?<=login:))")
-_AT_SLASH, _AT_POINT, _AT_BAR = re.compile(r"/(?<= /)[p ]"), re.compile(r"\.(?=py )"), re.compile(r"\|")
-_AT = (
-    dict.fromkeys(("://", ":*:", ":54", ":6432:", "private-lines:", "oracle:", "login:"), _AT_COLON)
-    | {" /p": _AT_SLASH, "login is ": _AT_SLASH, ".py ": _AT_POINT}
-    | dict.fromkeys(("echo ", "printf "), _AT_BAR)
-)
-
-
-def _by_part(needles: list[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    part_of = {needle: next((part for part in _PARTS if part in needle), needle) for needle in needles}
-    return tuple(
-        (part, tuple(needle for needle in needles if part_of[needle] == part))
-        for part in dict.fromkeys(part_of.values())
-    )
-
-
-_ALL_NEEDLES = list(dict.fromkeys(needle for rule in RULES for needle in rule.needles))
-_NEEDLES = tuple(
-    (sign, _by_part([needle for needle in _ALL_NEEDLES if _AT.get(needle) is sign]))
-    for sign in (None, _AT_COLON, _AT_SLASH, _AT_POINT, _AT_BAR)
-)
+_NEEDLES = tuple(dict.fromkeys(needle for rule in RULES for needle in rule.needles))
 _ALIKE = (("\u00a0", " "), ("\u202f", " "), ("\u3000", " "), ("\uff1a", ":"), ("\uff1d", "="))
-_UNSEEN = re.compile("(?<=[ -~])[\u00ad\u200b-\u200d\u2060\ufeff]+(?=[ -~])")
+_UNSEEN_SIGNS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_UNSEEN = re.compile(f"(?<=[ -~])[{_UNSEEN_SIGNS}]+(?=[ -~])")
 _DIGIT = re.compile(r"[0-9]")
 _SPACE = re.compile(r"\s")
 _PRIVATE_KEY = re.compile(
@@ -122,7 +99,7 @@ def redact_name(name: str) -> str:
 def _redact(text: str, *, is_name: bool = False) -> tuple[str, tuple[str, ...]]:
     found: dict[str, None] = {}
     passes = 0
-    if not text.isascii() and _has_unseen(text):
+    if not text.isascii() and any(sign in text for sign in _UNSEEN_SIGNS):
         # What no reader sees could part a secret from its name, or in two.
         seen = _UNSEEN.sub("", text)
         if seen != text and _redact_once(seen, is_name=is_name)[1]:
@@ -173,7 +150,7 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     if words and _KEY_BEGINNING.search(long_words):
         text = _KEY_BODY.sub(mark, text)
     folded = _folded(text)
-    here = _here(folded) if _has_needle(folded, is_long=bool(words)) else set[str]()
+    here = {needle for needle in _NEEDLES if needle in folded}
     kept = manifests.kept(text, folded) if "secret" in here and not is_name else []
     if not is_name and (spans := [*columns.passwords(text, folded, here), *kept]):
         text = _without(text, sorted(spans), "assigned_secret", found)
@@ -216,31 +193,6 @@ def _long_words(text: str) -> list[str]:
     ]
 
 
-def _here(folded: str) -> set[str]:
-    """Return the needles that stand in a text."""
-    return {
-        needle
-        for sign, parts in _NEEDLES
-        if sign is None or sign.search(folded)
-        for part, needles in parts
-        if part in folded
-        for needle in needles
-        if needle is part or needle in folded
-    }
-
-
-def _has_unseen(text: str) -> bool:
-    """Say whether a sign of `_UNSEEN` is in *text*; one by one, they are found in a third of the time."""
-    return (
-        "\u200b" in text
-        or "\u200c" in text
-        or "\u200d" in text
-        or "\u2060" in text
-        or "\ufeff" in text
-        or "\u00ad" in text
-    )
-
-
 def _folded(text: str) -> str:
     """Return *text* in lower case, sign for sign, with the spaces, colons and signs of equality of ASCII."""
     folded = text.replace("İ", "I").lower()  # the one letter that is two in lower case
@@ -249,40 +201,6 @@ def _folded(text: str) -> str:
             if sign in folded:
                 folded = folded.replace(sign, plain)
     return folded
-
-
-def _has_needle(folded: str, *, is_long: bool = True) -> bool:
-    """Say whether any rule may find something: whether one of the needles is there, with the sign or word
-    that its pattern asks for; *is_long*, whether there is a word as long as what some of them ask for.
-
-    It is written out since most texts are searched for nothing else: to go through a table takes twice as
-    long.
-    """
-    return (
-        "token" in folded
-        or "secret" in folded
-        or "pass" in folded
-        or "key" in folded
-        or "auth" in folded
-        or "pw" in folded
-        or "hook" in folded
-        or (is_long and ("bearer" in folded or "sig=" in folded))
-        or "identified " in folded
-        or "confi" in folded
-        or "vault " in folded
-        or "cred" in folded
-        or "cookie" in folded
-        or "mnemonic" in folded
-        or "seed" in folded
-        or "securestring" in folded
-        or "sqlplus" in folded
-        or "variable " in folded
-        or "rabbitmqctl " in folded
-        or "net user " in folded
-        or ("/" in folded and _AT_SLASH.search(folded) is not None)
-        or (":" in folded and (_AT_COLON.search(folded) is not None or _AT_POINT.search(folded) is not None))
-        or ("|" in folded and ("echo " in folded or "printf " in folded))
-    )
 
 
 def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
