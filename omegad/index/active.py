@@ -20,12 +20,9 @@ def active(memory: str = "m", now: str = ":now_us") -> str:
     return f"{memory}.status = 'active' AND ({memory}.expires_us IS NULL OR {memory}.expires_us > {now})"
 
 
-def active_or_replaced(memory: str = "m", now: str = ":now_us") -> str:
+def active_or_replaced(now: str) -> str:
     """Return the condition in SQL that it can be found, or could be until another memory replaced it."""
-    return (
-        f"{memory}.status IN ('active', 'superseded')"
-        f" AND ({memory}.expires_us IS NULL OR {memory}.expires_us > {now})"
-    )
+    return f"m.status IN ('active', 'superseded') AND (m.expires_us IS NULL OR m.expires_us > {now})"
 
 
 def overdue(now: str) -> str:

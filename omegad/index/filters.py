@@ -88,7 +88,7 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
 
 def where_ever(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     """Return the same of what is active, or was until something replaced it."""
-    return _where(filters, active_or_replaced(now="?"), now_us)
+    return _where(filters, active_or_replaced("?"), now_us)
 
 
 def _where(filters: Filters, standing: str, now_us: int) -> tuple[str, tuple[object, ...]]:

@@ -13,14 +13,14 @@ from omegad.storage import sealing
 from omegad.storage.driver import Connection
 from omegad.storage.sealed_pages import Pages
 
-INNER, LEAVES = frozenset({2, 5}), frozenset({10, 13})
+INNER = frozenset({2, 5})
 HEADER_BYTES = 100
 INNER_MAX = 1_000_000
 """So many inner pages are read at most: more has no database that is whole."""
 
 _PARTS = (
-    "SELECT type, name, tbl_name, rootpage FROM sqlite_schema WHERE rootpage > 0 UNION ALL SELECT 'table',"
-    " 'sqlite_schema', 'sqlite_schema', 1"
+    "SELECT type, name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+    " UNION ALL SELECT 'table', 'sqlite_schema', 1"
 )
 
 
@@ -31,7 +31,6 @@ class Part(NamedTuple):
 
     kind: str
     name: str
-    table: str
     bytes: int
 
 
@@ -46,18 +45,13 @@ class FileParts(NamedTuple):
 def parts(connection: Connection, path: Path) -> FileParts:
     """Measure the file at *path*, of which *connection* tells what is in it."""
     size = int(connection.execute("PRAGMA page_size").fetchone()[0])
-    found = [
-        (kind, name, table, root)
-        for kind, name, table, root in connection.execute(_PARTS).fetchall()
-        if kind in {"table", "index"}
-    ]
+    found = connection.execute(_PARTS).fetchall()
     with path.open("rb") as file:
         there = Pages(file, size, sealing.held())
         header = there.read(1)
         pages, free = (int.from_bytes(header[at : at + 4], "big") for at in (28, 36))
         measured = tuple(
-            Part(kind, name, table, size * _pages(there, size, pages, root))
-            for kind, name, table, root in found
+            Part(kind, name, size * _pages(there, size, pages, root)) for kind, name, root in found
         )
     taken = sum(one.bytes for one in measured)
     return FileParts(measured, max(0, size * (pages - free) - taken), size * free)

@@ -139,7 +139,7 @@ class _Mark:
         return [word for word in found if word.is_name] or found
 
 
-_GIVEN_UP, _MOVED, _DISPLACED, _INSTEAD_CUE = map(_cue, ("given_up", "moved", "displaced", "instead_of"))
+_GIVEN_UP, _MOVED, _DISPLACED = map(_cue, ("given_up", "moved", "displaced"))
 _UNSURE = _cue("undecided", "reported")
 _TOO, _DENIED_ELSEWHERE, _DENIED_BEHIND = map(_cue, ("too", "denied_elsewhere", "denied_behind"))
 _OURS, _BACK, _LEADING = map(_cue, ("ours", "back", "leading"))
@@ -165,7 +165,6 @@ _IN_THE = re.compile(r"(?:(?<=mos)|(?<=[ae]m)|(?<=\u00e3o)|\b[A-Z]\w+) no\b")
 _NO_VERB = re.compile(r"\b[Nn]o [^\W\dA-Z_]")
 """Spanish: what denies a verb stands before it. Portuguese, which is taken for it, has names there."""
 _HAS = re.compile(r"\b(?:hat|haben|heeft|hebben)\b")
-_FIRST = re.compile(rf"[\s`\"']*(?:(?:{_any(WORDS['articles'])})\s*)?`?")
 _FROM, _TO, _FAVOURED = map(_Mark, ("moved_from", "new_place", "favoured"))
 _INSTEAD, _OBJECT = map(_Mark, ("instead_of", "object"))
 _CLAUSE = re.compile(
