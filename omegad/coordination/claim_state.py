@@ -2,8 +2,7 @@
 and what it has yet to be told of them.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from collections.abc import Iterator
 
 import msgspec
 
@@ -78,12 +77,6 @@ _HOLDER = (
     " excluded.seen_us)"
 )
 _SEEN = "UPDATE state_claim_holders SET seen_us = ?1 WHERE session_id = ?2 AND seen_us <= ?1 - ?3"
-# One after the other, since each is compared with what the one before has left.
-_ALL_SEEN = """
-INSERT INTO state_claim_holders SELECT value ->> 0, value ->> 1 FROM json_each(?)
-WHERE EXISTS (SELECT 1 FROM state_claim_holders WHERE session_id = value ->> 0)
-ON CONFLICT DO UPDATE SET seen_us = excluded.seen_us WHERE seen_us <= excluded.seen_us - ?
-"""
 _THESE_FILES = (
     "session_id = ?1 AND (?2 OR (repository = ?3 AND worktree = ?4 AND path IN (SELECT value FROM"
     " json_each(?5))))"
@@ -143,16 +136,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from set_right(mended, "state_claim_holders", "seen_us")
         case _:
             yield _sign_of_life(recorded)
-
-
-def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:
-    """Project events; the calls between two others in one statement."""
-    for are_calls, some in groupby(events, lambda recorded: isinstance(recorded.event, ToolCalled)):
-        if are_calls:
-            signs = [(recorded.session_id or "", recorded.occurred_at) for recorded in some]
-            yield Statement(_ALL_SEEN, (to_json(signs), coord_claims.SEEN_EVERY_US))
-        else:
-            yield from chain.from_iterable(map(project, some))
 
 
 def _sign_of_life(recorded: RecordedEvent) -> Statement:

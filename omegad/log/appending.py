@@ -14,14 +14,14 @@ import msgspec
 
 from omegad.log import aging, chain, erasure, mending, requests
 from omegad.log.codec import tag_of
-from omegad.log.decision import Decision, DecisionState, Following, Outcome, Proposal, Tables
+from omegad.log.decision import Decision, DecisionState, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent, Stamp
 from omegad.log.inline import Inline, Vocabulary
 from omegad.log.mending import ClockMended
 from omegad.log.reading import FORMAT, check_format
 from omegad.log.requests import Requests, answered
-from omegad.runtime.clock import UUID7_BITS, Clock, next_hlc, uuid7
+from omegad.runtime.clock import Clock, next_hlc, uuid7
 from omegad.runtime.errors import Invalid, LogReplaced, OmegadError
 from omegad.runtime.precedence import bulk_gives_way
 from omegad.storage.driver import Connection
@@ -144,8 +144,6 @@ class Appender:
         """
         with writing(connection):
             append = _Append(self, connection, head)
-            if len(proposals) > 1:
-                append.foresee(proposals)
             outcomes = [append.settle(proposal) for proposal in proposals]
             append.write_rows()
         return Committed(outcomes, append.events, append.head, is_state_stale=append.is_state_stale)
@@ -161,32 +159,12 @@ class _Append:
         self._tz_offset = appender.clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
-        self._unfolded: list[RecordedEvent] = []
-        self._following: dict[type[Tables], Following] = {}
-        self._failure: Exception | None = None
-        self._drawn: list[tuple[bytes, int]] = []
         self.head = head
         self.events: list[tuple[RecordedEvent, int]] = []
         self.is_state_stale = False
 
-    def foresee(self, proposals: Sequence[Proposal]) -> None:
-        """Read what several decisions say that they will ask for at once, and draw for each: whenever a
-        thread asks the system, another may take the interpreter.
-        """
-        self._drawn = _drawn(self._appender.clock, len(proposals))
-        keys: dict[type[Following], list[tuple[str, ...]]] = {}
-        for proposal in proposals:
-            if asked := proposal.asked:
-                keys.setdefault(asked.of, []).append(asked.key)
-        for kind, of_kind in keys.items():
-            if len(of_kind) > 1:
-                self._following[kind] = kind(self._connection)
-                self._following[kind].foresee(of_kind)
-
     def settle(self, proposal: Proposal) -> Outcome | Exception:
         outcome = self._decided(proposal)
-        if self._failure:
-            raise self._failure  # the transaction may be over: nothing more must be written
         if proposal.cursor and isinstance(outcome, Outcome):
             self._connection.execute(_MOVE_CURSOR, msgspec.structs.astuple(proposal.cursor))
         return outcome
@@ -213,7 +191,6 @@ class _Append:
         """Write the events of all proposals; nothing within the transaction reads them, so that they can
         be written together.
         """
-        self._fold()
         run_rows(self._connection, _INSERT_EVENT, self._rows)
         run_rows(self._connection, _INSERT_PAYLOAD, self._payloads)
 
@@ -223,22 +200,8 @@ class _Append:
         """
         state = self._vocabulary.state(self._connection)
         if isinstance(state, DecisionState):
-            state.join(self._following, self._fold, self.head.position)
-        else:
-            self._fold()
+            state.head = self.head.position
         return state
-
-    def _fold(self) -> None:
-        """Show the inline projections what they have not seen. What they fail on spoils the transaction,
-        whoever was to read them.
-        """
-        events, self._unfolded = self._unfolded, []
-        if events:
-            try:
-                self._vocabulary.inline.fold(self._connection, *events)
-            except Exception as error:
-                self._failure = error
-                raise
 
     def _write(
         self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int
@@ -248,9 +211,8 @@ class _Append:
         for number, (new, body) in enumerate(bodies):
             bulk_gives_way(number)
             recorded.append(self._add(proposal, new, body, now_us))
-        self._unfolded += recorded
-        if decision.erasure or decision.aged:
-            self._fold()
+        if recorded:
+            self._vocabulary.inline.fold(self._connection, *recorded)
         if erased := decision.erasure:
             # What remains stands in place of payloads, and what that says in place of what the inline
             # projections show.
@@ -259,7 +221,6 @@ class _Append:
             erasure.clean_set_aside(self._connection, erased)
             if erased.has_names or not self._vocabulary.inline.patch(self._connection, erased.remnants):
                 self.is_state_stale = True
-            self._following.clear()  # they know rows as these were
         aging.replace(self._connection, decision.aged)
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
@@ -277,9 +238,9 @@ class _Append:
         # The order of the log stands when the clock is set back; what happened, and how long it holds, goes
         # by the clock as it is.
         recorded_at = now_us if isinstance(new.event, ClockMended) else max(now_us, self.head.recorded_at)
-        salt, identifying = self._drawn.pop() if self._drawn else _drawn(self._appender.clock, 1)[0]
+        salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
-        stamp = new.foreign or self._here(proposal, now_us, identifying)
+        stamp = new.foreign or self._here(proposal, now_us)
         cause = self.head.position if new.follows else (new.cause or proposal.cause)
         envelope = (
             *(
@@ -311,15 +272,12 @@ class _Append:
             mending.note(self._connection, position, new.event)
         self.head = Head(position, link, recorded_at, max(self.head.hlc, stamp.hlc))
         self.events.append((recorded, len(body)))
-        for reader in tuple(self._following.values()) if self._following else ():
-            if not reader.show(recorded):
-                del self._following[type(reader)]
         return recorded
 
-    def _here(self, proposal: Proposal, now_us: int, identifying: int) -> Stamp:
+    def _here(self, proposal: Proposal, now_us: int) -> Stamp:
         return Stamp(
             origin=self._appender.origin,
-            event_id=uuid7(self._appender.clock, identifying),
+            event_id=uuid7(self._appender.clock),
             hlc=next_hlc(self.head.hlc, now_us),
             tz_offset=self._tz_offset,
             client=proposal.client,
@@ -332,13 +290,3 @@ class _Append:
         if len(body) > PAYLOAD_BYTES_MAX:
             raise Invalid(f"an event of {len(body)} bytes is too large; the limit is {PAYLOAD_BYTES_MAX}")
         return new, body
-
-
-def _drawn(clock: Clock, count: int) -> list[tuple[bytes, int]]:
-    """Return so many salts, each with the random bits of an id."""
-    salts, bits = secrets.token_bytes(chain.SALT_BYTES * count), clock.random_bits(UUID7_BITS * count)
-    ends = range(chain.SALT_BYTES, len(salts) + 1, chain.SALT_BYTES)
-    return [
-        (salts[end - chain.SALT_BYTES : end], bits >> UUID7_BITS * number & (1 << UUID7_BITS) - 1)
-        for number, end in enumerate(ends)
-    ]

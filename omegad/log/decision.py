@@ -1,13 +1,13 @@
 """What a command comes to: events to append, and the answer to give once they are."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from omegad.log.aging import Remains
 from omegad.log.erasure import Erasure
-from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.log.event import NewEvent, Position
 from omegad.storage.driver import Connection
 
 
@@ -38,28 +38,6 @@ class Tables:
         return self._connection.execute(sql, values).fetchone() is not None
 
 
-class Following(Tables):
-    """Tables whose reader serves a whole transaction, since it keeps in step with what is appended meanwhile:
-    rows that it knows of need not be written before the next decision. What it reads beside these is another
-    reader's: its tables may lag behind what is appended.
-    """
-
-    def foresee(self, keys: Sequence[tuple[str, ...]]) -> None:
-        """Read at once what decisions to come will ask for, as they say in `Asked`."""
-        raise NotImplementedError
-
-    def show(self, recorded: RecordedEvent) -> bool:
-        """Take note of an event; False where this reader cannot tell what becomes of its tables."""
-        raise NotImplementedError
-
-
-class Asked(NamedTuple):
-    """What a decision will ask of the state, of which reader by which key."""
-
-    of: type[Following]
-    key: tuple[str, ...]
-
-
 TablesT = TypeVar("TablesT", bound=Tables)
 
 
@@ -73,29 +51,13 @@ class DecisionState:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._readers: dict[type[Tables], Tables] = {}
-        self._following: dict[type[Tables], Following] = {}
-        self._fold: Callable[[], object] | None = None
         self.head: Position | None = None
         """The position of the event before the decision; None where that is not known."""
 
-    def join(
-        self, following: dict[type[Tables], Following], fold: Callable[[], object], head: Position
-    ) -> None:
-        """Share the readers that serve the whole transaction; have *fold* write what earlier proposals came
-        to, up to *head*, before any other is made.
-        """
-        self._following, self._fold, self.head = following, fold, head
-
     def __getitem__(self, kind: type[TablesT]) -> TablesT:
-        found = self._readers.get(kind) or self._following.get(kind)
+        found = self._readers.get(kind)
         if not isinstance(found, kind):
-            if self._fold:
-                self._fold()
-            found = kind(self._connection)
-            if isinstance(found, Following):
-                self._following[type(found)] = found
-            else:
-                self._readers[kind] = found
+            found = self._readers[kind] = kind(self._connection)
         return found
 
 
@@ -131,8 +93,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise
     `Refused` or another error of the catalogue, and then nothing is written. `cursor` is where to move the
     cursor of that name, in the same transaction, whether or not there are events; with a `request` that was
-    answered before it moves too. `cause` is that of the events that name none. What it says that it has
-    `asked` is read with what others of the same transaction ask.
+    answered before it moves too. `cause` is that of the events that name none.
     """
 
     decide: Decide
@@ -141,7 +102,6 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     trace: str | None = None
     request: RequestKey | None = None
     cursor: Cursor | None = None
-    asked: Asked | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import anyio
 import msgspec
@@ -52,24 +51,16 @@ class Inline:
         }
 
     def fold(self, connection: Connection, *events: RecordedEvent) -> None:
-        """Show events to every projection that they concern, in the transaction that is open: to one after
-        the other.
-        """
-        if len(events) == 1:
-            kinds = self._by_event.get(type(events[0].event), ())
-            run(connection, (statement for one in kinds for statement in one.project(events[0])))
-            return
-        concerned: dict[str, list[RecordedEvent]] = {}
-        for recorded in events:
-            for projection in self._by_event.get(type(recorded.event), ()):
-                concerned.setdefault(projection.NAME, []).append(recorded)
-        for name, shown in concerned.items():
-            projection = self._projections[name]
-            together = getattr(projection, "project_together", None)
-            run(
-                connection,
-                together(shown) if together else chain.from_iterable(map(projection.project, shown)),
-            )
+        """Show events to every projection that they concern, in the transaction that is open."""
+        run(
+            connection,
+            (
+                statement
+                for recorded in events
+                for projection in self._by_event.get(type(recorded.event), ())
+                for statement in projection.project(recorded)
+            ),
+        )
 
     def prepare(self, connection: Connection) -> Position | None:
         """Make the tables that are missing or of another version, empty; in the transaction that is open.

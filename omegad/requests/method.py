@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from omegad.embedding.passages import Embedded
-from omegad.log.decision import Asked, Decision, Proposal, RequestKey
+from omegad.log.decision import Decision, Proposal, RequestKey
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.event_log import EventLog
 from omegad.requests.command import Acknowledged, Command
@@ -319,8 +319,6 @@ class CommandMethod(PreparedMethod):
     """
 
     decide: Callable[..., Decision]
-    asks: Callable[..., Asked] | None = None
-    """Takes (params), and says what deciding will ask of the state, so that it is read for many at once."""
     is_internal: bool = False
     """Whether it is for reactions alone, and not on the socket."""
 

@@ -134,7 +134,6 @@ class RequestRunner:
             request=context.delivery,
             cause=context.cause,
             cursor=cursor,
-            asked=method.asks(params) if method.asks else None,
         )
 
     async def execute(

@@ -7,7 +7,6 @@ import secrets
 import time
 
 HLC_COUNTER_BITS = 16
-UUID7_BITS = 74
 STEP_US = 60_000_000
 """By how much a clock may be wrong before something is made of it."""
 
@@ -28,11 +27,9 @@ class Clock:
         return secrets.randbits(bits)
 
 
-def uuid7(clock: Clock, random: int | None = None) -> str:
-    """Return a time-ordered identifier as RFC 9562 section 5.7 lays it out, with *random* bits of whoever has
-    drawn them.
-    """
-    random = clock.random_bits(UUID7_BITS) if random is None else random
+def uuid7(clock: Clock) -> str:
+    """Return a time-ordered identifier as RFC 9562 section 5.7 lays it out."""
+    random = clock.random_bits(74)
     value = (
         (clock.now_us() // 1000) << 80
         | 0x7 << 76

@@ -13,7 +13,7 @@ from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, RequestContext
 from omegad.session.events import DeliveriesExpired
 from omegad.session.hook_state import Hooks
-from omegad.session.tool_state import KnownUses
+from omegad.session.tool_state import ToolCalls
 
 EVERY = 5_000  # events
 PAUSE_S = 0.1  # between two bits, so that who waits to append meanwhile goes first
@@ -37,7 +37,7 @@ class DeliveriesLetGo(Acknowledged, frozen=True):
 
 def expire(command: ExpireDeliveries, state: DecisionState, _now_us: int) -> Decision:
     """Decide how much of it goes now; where nothing is left of it, nothing happens."""
-    first = min(state[Hooks].kept_from(), state[KnownUses].kept_from(), command.before)
+    first = min(state[Hooks].kept_from(), state[ToolCalls].kept_from(), command.before)
     before = min(first + POSITIONS_AT_ONCE, command.before)
     events = (NewEvent(event=DeliveriesExpired(before=before)),) if first < before else ()
     return Decision(events=events, answer=DeliveriesLetGo(before=before, is_done=before == command.before))

@@ -2,8 +2,7 @@
 memories were shown.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from collections.abc import Iterator
 
 import msgspec
 
@@ -11,7 +10,7 @@ from omegad.log.aging import PayloadsAged
 from omegad.log.decision import Tables
 from omegad.log.event import END, Position, RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.log.projection import Statement, set_right, to_json
+from omegad.log.projection import Statement, set_right
 from omegad.session.events import (
     OWN,
     RESUMED,
@@ -115,10 +114,6 @@ INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
   SET is_open = 1, project = coalesce(excluded.project, project)
 """
 _REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ? AND is_open = 0"
-_REOPEN_ALL = """
-UPDATE state_agent_sessions SET is_open = 1
-WHERE is_open = 0 AND session_id IN (SELECT value FROM json_each(?))
-"""
 _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
@@ -180,20 +175,6 @@ def _of_earlier_ones(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from set_right(mended, "state_payloads", "occurred_at")
             yield from set_right(mended, "state_surfaced_files", "at_us")
             yield from set_right(mended, "state_merges", "merged_at")
-
-
-def project_together(events: Iterable[RecordedEvent]) -> Iterator[Statement]:
-    """Project events; the calls between two others that no hook told of in one statement."""
-    for is_told, some in groupby(events, _is_call_without_hook):
-        if is_told:
-            sessions = dict.fromkeys(recorded.session_id or "" for recorded in some)
-            yield Statement(_REOPEN_ALL, (to_json([*sessions]),))
-        else:
-            yield from chain.from_iterable(map(project, some))
-
-
-def _is_call_without_hook(recorded: RecordedEvent) -> bool:
-    return isinstance(recorded.event, ToolCalled) and recorded.event.delivery is None
 
 
 def _surfaced(recorded: RecordedEvent, session_id: str, shown: MemorySurfaced) -> Iterator[Statement]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from omegad.log.decision import Asked, Decision, DecisionState
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Excerpt, NewEvent
 from omegad.log.sanitise import excerpt, excerpt_of
 from omegad.requests.command import Acknowledged, Command, Name
@@ -61,11 +61,6 @@ class Excerpts(msgspec.Struct, frozen=True):
 async def prepare(_services: Services, command: RecordToolCall, _context: RequestContext) -> Excerpts:
     """Cut a call's input and result before it is decided."""
     return cut(command)
-
-
-def asks(command: RecordToolCall) -> Asked:
-    """Return by what deciding reads what is recorded."""
-    return Asked(ToolCalls, (command.session_id, command.tool_use_id or ""))
 
 
 def cut(command: RecordToolCall) -> Excerpts:
@@ -164,7 +159,6 @@ METHODS = (
         answer=ToolCallRecorded,
         prepare=prepare,
         decide=record,
-        asks=asks,
         verb=Verb(examples=("omegad tool record s-1 Bash --status error",)),
     ),
 )

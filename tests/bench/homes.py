@@ -106,9 +106,7 @@ def tool_call(number: int, session_id: str, length: int = 1) -> RecordToolCall:
 
 def proposal_of(command: RecordToolCall) -> Proposal:
     """Return what recording a tool call proposes to the log, as the daemon does it."""
-    return Proposal(
-        decide=partial(tool.record, command, tool.cut(command)), client="bench", asked=tool.asks(command)
-    )
+    return Proposal(decide=partial(tool.record, command, tool.cut(command)), client="bench")
 
 
 def events_of(note: Note, embedder_id: str, related: Iterable[str] = ()) -> list[NewEvent]:

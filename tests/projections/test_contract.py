@@ -197,7 +197,7 @@ def test_what_is_shown_together_is_what_is_shown_one_by_one(
         )
         for number, (kind, session_id, project, later) in enumerate(moments, 1)
     ]
-    for projection in (*projections.ALL, *decision_state.ALL):
+    for projection in projections.ALL:
         if together := getattr(projection, "project_together", None):
             one_by_one, at_once = show(projection, events), show(projection, ())
             run(at_once, together(events))

@@ -20,7 +20,7 @@ from omegad.runtime.errors import Invalid
 from omegad.session import tool_calls as tool
 from omegad.session.events import DeliveriesExpired, ToolCalled
 from omegad.session.tool_calls import RecordToolCall
-from omegad.session.tool_state import KnownUses
+from omegad.session.tool_state import ToolCalls
 from tests.builders import FakeClock, Written, erased, everything, proof, proposal, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -56,12 +56,8 @@ async def test_calls_that_share_a_commit_are_numbered_as_one_after_the_other(tmp
     commands = [
         RecordToolCall(session_id=session_id, tool_name="Bash", tool_use_id=use) for session_id, use in calls
     ]
-    proposals = [
-        Proposal(decide=partial(tool.record, command, tool.cut(command)), asked=tool.asks(command))
-        for command in commands
-    ]
+    proposals = [Proposal(decide=partial(tool.record, command, tool.cut(command))) for command in commands]
     forgotten = proposal(DeliveriesExpired(before=END))
-    unasked = [msgspec.structs.replace(one, asked=None) for one in proposals]
     states, answers = list[object](), list[list[object]]()
     for name, all_at_once in (
         ("one", False),
@@ -69,7 +65,7 @@ async def test_calls_that_share_a_commit_are_numbered_as_one_after_the_other(tmp
     ):
         async with running_log(tmp_path / name) as log:
             await record(log, tool_use_id="kept")
-            for some in (proposals, [*unasked[:2], forgotten, *unasked]):
+            for some in (proposals, [*proposals[:2], forgotten, *proposals]):
                 came_to = (
                     await log.append_all(some) if all_at_once else [await log.append(one) for one in some]
                 )
@@ -85,7 +81,7 @@ async def test_calls_that_share_a_commit_are_numbered_as_one_after_the_other(tmp
 async def test_a_use_that_was_erased_in_the_same_commit_is_not_known_any_more(tmp_path: Path) -> None:
     use, left = "toolu_who_is_erased", "toolu_that_remains"
     again = RecordToolCall(session_id="s", tool_name="Bash", tool_use_id=use)
-    proposals = Proposal(decide=partial(tool.record, again, tool.cut(again)), asked=tool.asks(again))
+    proposals = Proposal(decide=partial(tool.record, again, tool.cut(again)))
     async with running_log(tmp_path / "log.db") as log:
         await record(log, tool_use_id=use)
         (was,) = await everything(log)
@@ -107,9 +103,9 @@ async def test_a_use_that_was_erased_in_the_same_commit_is_not_known_any_more(tm
 
 async def test_what_shares_a_commit_is_there_for_who_asks_which_use_is_the_oldest(tmp_path: Path) -> None:
     used = RecordToolCall(session_id="s", tool_name="Bash", tool_use_id="t1")
-    using = Proposal(decide=partial(tool.record, used, tool.cut(used)), asked=tool.asks(used))
+    using = Proposal(decide=partial(tool.record, used, tool.cut(used)))
     asking = Proposal(
-        decide=lambda state, _now_us: Decision(answer=Written(position=state[KnownUses].kept_from()))
+        decide=lambda state, _now_us: Decision(answer=Written(position=state[ToolCalls].kept_from()))
     )
     async with running_log(tmp_path / "log.db") as log:
         *_, last = await log.append_all([using, using, asking])
