@@ -83,7 +83,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     holds. `near_bm25` is the sum of the scores of the memories right before and after it in its session;
     `before` is where the former stands in the arrays, -1 where it is no candidate. `session` numbers the
     sessions; what is in none has a number of its own. `denials` are pairs of rows: what denies a candidate,
-    and that one.
+    and that one; `replaced` a candidate, and what it took the place of.
     """
 
     ids: npt.NDArray[np.int64]
@@ -95,6 +95,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     before: npt.NDArray[np.intp]
     session: npt.NDArray[np.intp]
     denials: Sequence[tuple[int, int]] = ()
+    replaced: Sequence[tuple[int, int]] = ()
 
     def index_of(self, row: int) -> int | None:
         """Return where a row stands in the arrays; None for one that is no candidate."""
@@ -179,6 +180,7 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     denials = following.denied(connection, rows)
     if denials and vector is not None and not sought.is_phrase:
         rows = sorted(sought.scope.among({newer for newer, _ in denials}).union(rows))
+    replaced = following.replaced(connection, rows)
     bm25 = best.scores
     if sought.words and not best.is_complete:
         left = [row for row in rows if row not in bm25]
@@ -186,13 +188,12 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     if vector is not None and sought.index is not None:
         cosine |= sought.index.cosines_of(connection, vector, [row for row in rows if row not in cosine])
         # What took another's place is as near as that was, though it says it in other words.
-        replaced = following.replaced(connection, rows)
         former = sought.index.cosines_of(connection, vector, sorted({old for _, old in replaced}))
         for row, old in replaced:
             if old in former:
                 cosine[row] = max(cosine.get(row, former[old]), former[old])
     known = put_together(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
-    return msgspec.structs.replace(known, denials=denials) if denials else known
+    return msgspec.structs.replace(known, denials=denials, replaced=replaced)
 
 
 def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tuple[int, int, float]]:

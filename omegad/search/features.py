@@ -62,6 +62,7 @@ EARLY = (*MATCHING, *TOLD)
 FEATURES = (*EARLY, *SHOWN, *PRIOR)
 IDENTIFIERS, PERIOD = SHOWN.index("identifiers"), SHOWN.index("period")
 MEANING, COVERAGE = FEATURES.index("meaning"), FEATURES.index("coverage")
+HELD = 3  # of what is shown, that which is held of the question
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 WORDS_BYTES, SAYS_BYTES, IN_A_ROW_BYTES = 8_500_000, 1_000_000, 500_000  # of texts, for the next question

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from omegad.search.model import Array, Newness
 from omegad.text.languages import language_of
 
-RANKING_VERSION = 16
+RANKING_VERSION = 17
 LINKED = 0.6  # what an edge of weight 1 hands on of a score
 EPSILON = 1e-4  # by which one stands above another
 NEAR_MIN = 0.65  # of how near to the question the one is in whose place a newer of the same matter stands
