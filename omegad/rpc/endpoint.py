@@ -45,7 +45,7 @@ def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
     if found.st_uid != os.geteuid():
         raise Unavailable(f"{path} belongs to another user", hint=elsewhere)
     if found.st_mode & 0o077:
-        is_ours = (path / "log.db").exists() or not any(path.iterdir())
+        is_ours = (path / "log.db").exists() or {one.name for one in path.iterdir()} <= {"config.toml"}
         hint = f"chmod 700 {path}" if is_ours else f"it holds other things: {elsewhere}"
         raise Unavailable(f"{path} is open to other users", hint=hint)
 

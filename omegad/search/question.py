@@ -47,6 +47,10 @@ _PAST = re.compile(
     r"|\bbefore\W*$|\b(?:did|was|were|had|used)\b.*\bbefore\b",
     re.IGNORECASE | re.ASCII,
 )
+_NOW = re.compile(r"\b(?:today|tonight|this evening)\b", re.IGNORECASE)
+_DONE = re.compile(  # what is told, and not asked for now
+    r"\b(?:did|was|were|has|have|had|been|got|went|made|said|told|broke|new|[a-z]+ed)\b", re.IGNORECASE
+)
 _ADVICE = re.compile(  # that is wanted: what somebody "did recommend" is told
     r"(?:^|[.!?;]\s)(?![^.!?;]*\b(?:did|does|has|had|gave|given|received)\b)[^.!?;]*"
     r"\b(?:suggest(?:ions?)?|recommend(?:ations?)?|advise|(?:should|how (?:do|can)) (?:I|we)|(?:I|we) should"
@@ -289,17 +293,19 @@ def _likely(text: str) -> Iterator[Language]:
 def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set[str]]:
     """Return the time that a question names in a language, and the words that say what it asks beside."""
     told = None if said.is_english else in_english(text, said.code)
-    found = period(told.text if told else text, now_us)
-    if told and found and "today" in told.text.split() and _beside(told.text, found, said):
-        # "heute" beside what is asked for mostly means now.
-        rest = " ".join(word for word in told.text.split() if word != "today")
-        told, found = msgspec.structs.replace(told, text=rest), period(rest, now_us)
+    asked_for = told.text if told else text
+    found = period(asked_for, now_us)
+    is_now = _NOW.search(asked_for) is not None and (told is not None or not _DONE.search(text))
+    if found and is_now and _beside(asked_for, found, said):
+        # "Today" beside what is asked for means now, unless it is what was done; "heute" mostly.
+        asked_for = " ".join(_NOW.sub(" ", asked_for).split())
+        told, found = told and msgspec.structs.replace(told, text=asked_for), period(asked_for, now_us)
     if found is None:
         # Who says a month and asks for nothing beside asks for what is of it ("was war März?").
         alone = in_month(text, said.code)
         named, more = _time_in(said, alone, now_us) if alone else (None, set())
         return (None, set()) if more else (named, more)
-    beside = _beside(told.text if told else text, found, said)
+    beside = _beside(asked_for, found, said)
     if told:
         found = msgspec.structs.replace(
             found,

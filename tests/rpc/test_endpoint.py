@@ -45,6 +45,17 @@ def test_a_directory_that_others_can_enter_is_refused_with_the_way_out(tmp_path:
     assert refusal.value.hint == f"chmod 700 {path}"
 
 
+@pytest.mark.parametrize(("name", "way"), [("config.toml", "chmod 700"), ("notes.txt", "to another place")])
+def test_a_home_in_which_only_settings_are_is_to_be_closed_and_no_other_folder(
+    tmp_path: Path, name: str, way: str
+) -> None:
+    (tmp_path / name).touch()
+    tmp_path.chmod(0o755)
+    with pytest.raises(Unavailable, match="open to other users") as refusal:
+        endpoint.private_directory(tmp_path, "OMEGAD_HOME")
+    assert way in refusal.value.hint
+
+
 def test_a_directory_that_is_a_symlink_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "run").symlink_to(tmp_path / "elsewhere")

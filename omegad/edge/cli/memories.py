@@ -139,7 +139,9 @@ def _tell_conflict(result: Answer) -> None:
     conflict = cut(one_line(result.get("conflict") or ""), CONFLICT_COLUMNS)
     if by := result.get("doubted_by"):
         print(f"{by}, later, may deny {result['memory_id']}{conflict and f': {conflict}'}")
-        print(f"  → if both hold: omegad memory settle {by} {result['memory_id']} compatible")
+        print(
+            f"  → say so: omegad memory settle {by} {result['memory_id']} contradicts|supersedes|compatible"
+        )
     elif conflict:
         print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
 
@@ -160,7 +162,7 @@ def _nothing(answer: Answer) -> str:
     return (
         f"nothing found: the best answers with a probability of {answer['confidence']:.2f}, too little to be"
         f" shown, which begins at {answer['floor']:.2f}\n"
-        "  → ask in other words, or have shown whatever has one of them by `--mode keyword`"
+        "  → ask in other words; `--mode keyword` shows whatever has one of the question's words"
     )
 
 
