@@ -35,7 +35,7 @@ class Scope:
         """Bring *index* up to the connection's moment, and select what *filters* leave at *now_us*."""
         self._connection = connection
         self._index = index
-        self._now_us = now_us
+        self.now_us = now_us
         self.filtered = Filtered(*where(filters, now_us), is_everything=not filters.named())
         """The same as a condition on `memories AS m`."""
         rows = (
@@ -89,7 +89,7 @@ class Scope:
     def _has_all_found(self) -> bool:
         return (
             self.filtered.is_everything
-            and not self._connection.execute(_OVERDUE, (self._now_us,)).fetchone()[0]
+            and not self._connection.execute(_OVERDUE, (self.now_us,)).fetchone()[0]
         )
 
     def _rows(self, sql: str, *values: object) -> list[int]:

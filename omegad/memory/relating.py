@@ -13,6 +13,7 @@ from omegad.memory.events import ConflictOffered, Likeness, MemoryContradicted, 
 from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
+from omegad.text.authorship import authorship
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
 from omegad.text.evidence.stance import are_variants, contradiction, given_up, is_restated, read_title
 
@@ -129,6 +130,10 @@ def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool
     return _is_about(new, old, cosine) or (cosine >= OVERRIDDEN_COSINE and new.is_overriding)
 
 
+def _is_turn(said: ComparedText, session_id: str | None) -> bool:
+    return session_id is not None and authorship(said.content).author is not None
+
+
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
     if near.entity_id != scope.entity_id:
@@ -171,6 +176,8 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
         replaceable=replaceable,
         is_doubtful=replaceable is not None
         and denied is None
+        # Who answers somebody takes nothing back that was said.
+        and not (_is_turn(new, scope.session_id) and _is_turn(old, near.session_id))
         and (new.is_overriding or is_variant)
         and not is_restated(new.content, near.content),
     )

@@ -180,7 +180,7 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     denials = following.denied(connection, rows)
     if denials and vector is not None and not sought.is_phrase:
         rows = sorted(sought.scope.among({newer for newer, _ in denials}).union(rows))
-    replaced = following.replaced(connection, rows)
+    replaced = following.replaced(connection, rows, sought.scope.now_us)
     bm25 = best.scores
     if sought.words and not best.is_complete:
         left = [row for row in rows if row not in bm25]

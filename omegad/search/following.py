@@ -25,23 +25,25 @@ REPLACED_MAX = 64
 _FORMER = """
   CROSS JOIN edges AS e ON e.target_id = n.node_id AND e.edge_type = 'superseded_by'
   CROSS JOIN memories AS m ON m.node_id = e.source_id AND m.status = 'superseded'
+    AND m.project IS n.project AND m.entity_id IS n.entity_id
+    AND (m.expires_us IS NULL OR m.expires_us > :now_us)
 """
 _REPLACED = f"""
-WITH RECURSIVE replaced (row, node_id, old) AS (
-  SELECT n.id, m.node_id, m.id FROM memories AS n {_FORMER}
-  WHERE n.id IN (SELECT value FROM json_each(?))
+WITH RECURSIVE replaced (row, node_id, project, entity_id, old) AS (
+  SELECT n.id, m.node_id, m.project, m.entity_id, m.id FROM memories AS n {_FORMER}
+  WHERE n.id IN (SELECT value FROM json_each(:rows))
   UNION
-  SELECT n.row, m.node_id, m.id FROM replaced AS n {_FORMER}
+  SELECT n.row, m.node_id, m.project, m.entity_id, m.id FROM replaced AS n {_FORMER}
 )
 SELECT row, old FROM replaced LIMIT {REPLACED_MAX}
 """
 
 
-def replaced(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:
+def replaced(connection: Connection, rows: Sequence[int], now_us: int) -> list[tuple[int, int]]:
     """Return the row of each of some memories that took another's place, with that one's, and with those
-    whose place that had taken.
+    whose place that had taken, `REPLACED_MAX` of all; of its own project and person, and not of what is over.
     """
-    return connection.execute(_REPLACED, (str(list(rows)),)).fetchall()
+    return connection.execute(_REPLACED, {"rows": str(list(rows)), "now_us": now_us}).fetchall()
 
 
 def denied(connection: Connection, rows: Sequence[int]) -> list[tuple[int, int]]:

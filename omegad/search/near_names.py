@@ -16,7 +16,7 @@ NAMES_MAX = 4  # of a question that are looked for in other spellings
 WORDS_MAX = 100  # with a capital, of a text, that may be one
 TRIED_MAX = 4  # of the likest words that are mostly written in lower case
 LETTERS_MIN = 4  # of a name; shorter ones differ by a letter from too many
-WORD_LETTERS_MIN = 6  # of a word that is none, likewise
+WORD_LETTERS_MIN = 6  # of a word that is none, likewise; one more where a letter is missing or too many
 CONSONANTS_MIN = 4  # that tell which name it is, whichever its vowels
 OTHER_VOWELS, A_LETTER_APART = 0.9, 0.6  # how far it is taken for the same
 SOUNDS_KEPT = 4_096
@@ -53,8 +53,8 @@ def spellings(names: Collection[str], texts: Collection[str]) -> dict[str, Spell
 
 
 def corrections(words: Collection[str], texts: Collection[str]) -> dict[str, Spelling]:
-    """Return which word of some texts is a letter away from each of some words, in lower case, that they do
-    not hold; the most frequent, but no other form of the same word.
+    """Return which word of some texts each of some words, in lower case, that they do not hold is a slip of;
+    the most frequent, but no other form of the same word. Another letter is another word: "broker", "broken".
     """
     asked = [word for word in words if len(word) >= WORD_LETTERS_MIN][:NAMES_MAX]
     begins = "".join({word[0] for word in asked})
@@ -68,7 +68,7 @@ def corrections(words: Collection[str], texts: Collection[str]) -> dict[str, Spe
             if other[0] == word[0]
             and abs(len(other) - len(word)) <= 1
             and not (other.startswith(word) or word.startswith(other))
-            and _is_a_letter_apart(word, other)
+            and _is_slip(word, other)
         )
         if likeliest := max(alike, default=None):
             found[word] = Spelling(likeliest[1], A_LETTER_APART)
@@ -76,9 +76,11 @@ def corrections(words: Collection[str], texts: Collection[str]) -> dict[str, Spe
 
 
 def respelled(text: str, spelled: Mapping[str, Spelling]) -> str:
-    """Return a text with names written in other spellings."""
+    """Return a text with names written in other spellings, but where they are a part of another name."""
     for name, spelling in spelled.items():
-        text = re.sub(rf"\b{re.escape(name)}\b", spelling.written, text, flags=re.IGNORECASE)
+        text = re.sub(
+            rf"(?<![\w./:@-]){re.escape(name)}(?![\w/@-]|[.:]\w)", spelling.written, text, flags=re.IGNORECASE
+        )
     return text
 
 
@@ -104,6 +106,13 @@ def _sound(name: str) -> str:
     for written, heard in _AS_IF:
         name = name.replace(written, heard)
     return _DOUBLED.sub(r"\1", name)
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Say whether two letters stand the other way round, or one is missing or too many."""
+    if len(word) == len(other):
+        return sorted(word) == sorted(other) and _is_a_letter_apart(word, other)
+    return len(word) > WORD_LETTERS_MIN and _is_a_letter_apart(word, other)
 
 
 def _is_a_letter_apart(one: str, other: str) -> bool:

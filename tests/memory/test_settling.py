@@ -34,6 +34,16 @@ async def two(it: Served, newer: str = NEW, **changes: Any) -> tuple[str, str]:
     return stored["memory_id"], old
 
 
+async def test_who_answers_somebody_in_a_conversation_is_not_asked_whether_that_takes_it_back(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        for spoken in ({}, {"session_id": "talk"}):
+            await store(it, f"Anna: {OLD}", **spoken)
+            said = await store(it, f"Ben: {OVERRIDING}", **spoken)
+            assert len(said["may_contradict"]) == (not spoken), spoken
+
+
 @pytest.mark.parametrize("newer", [NEW, OVERRIDING])
 async def test_what_texts_do_not_tell_is_asked_once_and_waits(
     paths: Paths, clock: FakeClock, newer: str

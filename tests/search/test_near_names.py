@@ -56,6 +56,9 @@ def test_what_is_mostly_written_in_lower_case_is_no_name() -> None:
         ("hosted", "it was posted", None),
         ("prot", "the port", None),
         ("production", "a prediction", None),
+        ("broker", "the broken lockfile", None),
+        ("public", "a pubic bone", None),
+        ("depoly", "each deploy", "deploy"),
     ],
 )
 def test_a_word_is_taken_for_one_that_is_a_letter_away_and_no_other_form_of_it(

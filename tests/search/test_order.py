@@ -304,6 +304,18 @@ def test_what_took_anothers_place_is_found_where_that_was(views: Searched) -> No
     assert views.found(question)[0] == "other"
 
 
+@pytest.mark.parametrize("changes", [{"project": "other"}, {"ttl_seconds": 1}], ids=["elsewhere", "over"])
+def test_what_took_the_place_of_what_is_of_another_project_or_over_is_found_for_itself_alone(
+    views: Searched, changes: dict[str, Any]
+) -> None:
+    question = "which framework do unit tests use"
+    views.put("old", "unit tests use unittest", at=day(1), **changes)
+    views.put("new", "lunch comes from the harbour", at=day(2))
+    before = views.matches(question, YEAR_ON_US, project="p").confidence
+    views.show(superseded("old", "new"))
+    assert views.matches(question, YEAR_ON_US, project="p").confidence == before
+
+
 def test_what_denies_another_stands_above_it_however_little_it_says_of_the_question(views: Searched) -> None:
     put_versions(views, OLDER, "nothing listens on port 8080")
     found = views.find(NOW, now_us=YEAR_ON_US, all=True)

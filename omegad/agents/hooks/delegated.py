@@ -2,13 +2,14 @@
 when they do.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import anyio
 import msgspec
 
-from omegad.agents.hooks.hosts import Hook
+from omegad.agents.hooks.hosts import NAME_MAX, Hook
 from omegad.agents.hooks.surfacing import SAID_CHARACTERS
 from omegad.runtime.clock import Clock
 
@@ -27,7 +28,7 @@ Whose = tuple[str, str | None]
 
 
 class Asked(NamedTuple):
-    """What an agent is asked that has not begun."""
+    """What an agent is asked that has not begun; nothing where it cannot be told of which agent it is."""
 
     tool_use_id: str | None
     prompt: str
@@ -40,6 +41,7 @@ class Delegated:
 
     def __init__(self) -> None:
         self._asked: dict[Whose, Asked] = {}
+        self._begun = deque[str | None](maxlen=ASKED_MAX)
 
     async def heard(self, hook: Hook, clock: Clock) -> Hook:
         """Note what an agent is to be asked, and return a hook at which one begins with what it was. Of
@@ -50,30 +52,30 @@ class Delegated:
         if hook.kind == "before_tool" and hook.tool_name in TOOLS and isinstance(given, Mapping):
             kind, prompt = given.get("subagent_type") or USUAL, given.get("prompt")
             if isinstance(kind, str) and isinstance(prompt, str):
-                await self._note((hook.session_id, kind), hook, prompt[:SAID_CHARACTERS], clock)
-        elif hook.kind == "subagent_start" and hook.text is None:
+                await self._note((hook.session_id, kind[:NAME_MAX]), hook, prompt[:SAID_CHARACTERS], clock)
+        elif hook.kind == "subagent_start" and hook.text is None and hook.agent_id not in self._begun:
+            self._begun.append(hook.agent_id)  # a host may run a hook twice
             whose = (hook.session_id, hook.agent_type)
-            found = self._within(ASKED_US, whose, clock)
-            if (gone := self._asked.pop(whose, None)) is not None:
-                gone.begun.set()
-            if found is not None:
+            found = self._lately(whose, clock)
+            if found is not None and found.prompt:
+                del self._asked[whose]
+                found.begun.set()
                 return msgspec.structs.replace(hook, text=found.prompt)
         return hook
 
     async def _note(self, whose: Whose, hook: Hook, prompt: str, clock: Clock) -> None:
-        turn_us = int(TURN_S * 1e6)
         with anyio.move_on_after(TURN_S):
-            while (before := self._within(turn_us, whose, clock)) is not None:
-                if before.tool_use_id == hook.tool_use_id:
-                    return  # a host may run a hook twice
+            while (before := self._lately(whose, clock)) is not None and before.prompt:
+                if before.tool_use_id == hook.tool_use_id is not None:
+                    return
                 await before.begun.wait()
-        if self._within(turn_us, whose, clock) is not None:
-            return  # rather than that one is told what is for another
+        if self._lately(whose, clock) is not None:
+            prompt = ""  # the next to begin may be either: better none is told than what is for the other
         self._asked.pop(whose, None)
         self._asked[whose] = Asked(hook.tool_use_id, prompt, clock.now_us(), anyio.Event())
         if len(self._asked) > ASKED_MAX:
             del self._asked[next(iter(self._asked))]
 
-    def _within(self, time_us: int, whose: Whose, clock: Clock) -> Asked | None:
+    def _lately(self, whose: Whose, clock: Clock) -> Asked | None:
         found = self._asked.get(whose)
-        return found if found is not None and abs(clock.now_us() - found.at_us) < time_us else None
+        return found if found is not None and abs(clock.now_us() - found.at_us) < ASKED_US else None

@@ -84,11 +84,10 @@ def _any(phrases: Iterable[str]) -> str:
     """
     joined, apart, suffixes = list[str](), list[str](), list[str]()
     for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
-        found = re.escape(phrase.strip("~^")).replace("_", r"\s+").replace("…", ".{1,60}?")
+        found = re.escape(phrase.strip("~")).replace("_", r"\s+").replace("…", ".{1,60}?")
         is_suffix = phrase.startswith(("~'", "n't"))
         kind = joined if _JOINED.search(phrase) else suffixes if is_suffix else apart
         found += _OF_NO_AMOUNT if phrase.endswith("any_more") else ""
-        found += rf"(?<![^.:;,(!?\s-]\s{found})" if phrase.startswith("^") else ""
         kind.append(found.replace(r"\*", r"[\w'-]*"))
     end = r"(?:(?<=')|(?!\w))"
     of_words = [rf"{start}{_either(kind)}{end}" for start, kind in ((r"\b", apart), ("", suffixes)) if kind]
@@ -176,7 +175,7 @@ _SAYS_NOTHING = _cue(
     "given_up", "moved", "displaced", "instead_of", "employing", "beside", "new_place", "moved_from"
 )
 _PARTS = frozenset(
-    part.strip("~^")
+    part.strip("~")
     for kind in (
         "given_up",
         "moved",

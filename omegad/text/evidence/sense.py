@@ -62,7 +62,9 @@ _IRREGULAR = {
     "men": "man", "women": "woman", "children": "child", "people": "person", "indices": "index",
 }  # fmt: skip
 _NUMBERS = {"zero": "0", "one": "1", "single": "1", "once": "1", "double": "2", "twice": "2", "thrice": "3"}
-_TOKEN = re.compile(r"`[^`\s]+`|\d{1,2}(?::\d\d){1,2}(?!\S*:)|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
+_TOKEN = re.compile(r"`[^`\s]+`|\d{1,2}(?::\d\d){1,2}(?![\d:])|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
+_TIME = re.compile(r"^0?(\d{1,2}:\d\d)(?::00)?$")
+"""Of a day, which "02:00:00" names as "2:00" does."""
 _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u20ac]{0,4})", re.IGNORECASE)
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))
@@ -103,7 +105,7 @@ def read(sentence: str) -> Sense:
         text = text.replace(short, long)
     text = _EITHER.sub("", _NO_ONE.sub("nobody", text))
     found = _TOKEN.findall(_OWNED.sub("", text))
-    tokens = [token.rstrip(".'") if len(token) > 1 else token for token in found]
+    tokens = [_TIME.sub(r"\1", token).rstrip(".'") if len(token) > 1 else token for token in found]
     folded = [token.casefold() for token in tokens]
     if not SPELLED.keys().isdisjoint(folded):
         tokens = in_digits(tokens)

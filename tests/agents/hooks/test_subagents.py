@@ -122,3 +122,25 @@ async def test_of_agents_that_begin_at_once_each_begins_with_what_it_was_asked(
             group.start_soon(ask, prompt)
     assert len(order) == 3
     assert (await waiting.heard(hook("SubagentStart", **begun("four")), clock)).text is None
+
+
+async def test_where_one_does_not_begin_in_time_none_is_told_what_may_be_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delegated, "TURN_S", 0.0)
+    waiting, clock = Delegated(), Clock()
+    for prompt in ("one", "two"):
+        await waiting.heard(hook("PreToolUse", **asked(prompt)), clock)
+    for agent_id in ("one", "two"):
+        assert (await waiting.heard(hook("SubagentStart", **begun(agent_id)), clock)).text is None
+
+
+async def test_an_agent_whose_beginning_is_told_twice_takes_nothing_of_the_next() -> None:
+    waiting, clock = Delegated(), Clock()
+    for prompt in ("one", "two"):
+        await waiting.heard(hook("PreToolUse", **asked(prompt)), clock)
+        for text in (prompt, None):
+            assert (await waiting.heard(hook("SubagentStart", **begun(prompt)), clock)).text == text
+        await waiting.heard(hook("PreToolUse", **asked("three")), clock)
+        assert (await waiting.heard(hook("SubagentStart", **begun(prompt)), clock)).text is None
+        assert (await waiting.heard(hook("SubagentStart", **begun(f"{prompt} more")), clock)).text == "three"
