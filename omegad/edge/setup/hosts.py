@@ -109,7 +109,8 @@ CLAUDE_HOOKS = (
     *(
         Hook("PreToolUse", GUARD_S, "Bash", (("if", f"Bash(*{word}*)"),)) for word in ("push", "rm ", "mv ")
     ),  # the host itself looks, at no cost
-    # Were it so, the session's own agent would be told what is for a subagent; entries of before have it.
+    # What an asynchronous hook has to say of a subagent's work, Claude Code tells the session's own agent. It
+    # is said outright, since setup leaves members that it does not name as earlier versions wrote them.
     Hook("PostToolUse", more=(("async", False),)),
     Hook("PostToolUseFailure"),
     Hook("PreCompact"),
