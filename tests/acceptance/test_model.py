@@ -156,7 +156,7 @@ def test_of_two_that_both_hold_none_is_said_to_take_the_others_place(model_daemo
     asked = ("query", "where are listing images stored?", "--project", given["project"])
     said = model_daemon.shown(*asked)
     assert f"{new}, later, may deny {old}" in said
-    assert f"omegad memory settle {new} {old} compatible" in said
+    assert f"omegad memory settle {new} {old} contradicts|supersedes|compatible" in said
     model_daemon.shown("memory", "settle", *order.format(old=old, new=new).split(), "compatible")
     assert "may deny" not in model_daemon.shown(*asked)
     assert model_daemon.call("views.verify")["ok"]

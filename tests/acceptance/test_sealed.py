@@ -144,9 +144,10 @@ def test_a_copy_of_a_sealed_home_says_nothing_without_its_key(
         assert (copy / "log.db-wal").exists()
         assert told(copy) == {}
         home.kill()
+        late = {*(home.path / "spool").glob("*.json")}  # hooks of before, on a busy machine
         hook(home, "UserPromptSubmit", prompt=f"and the grayling of {moment}?")
         assert told(home.path) == {}
-        assert len(list((home.path / "spool").glob("*.json"))) == 1
+        assert len({*(home.path / "spool").glob("*.json")} - late) == 1
         home.start()
         until(lambda: f"grayling of {moment}" in str(home.events()))  # noqa: B023  asked at once
     home.check()
