@@ -130,8 +130,10 @@ def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool
     return _is_about(new, old, cosine) or (cosine >= OVERRIDDEN_COSINE and new.is_overriding)
 
 
-def _is_turn(said: ComparedText, session_id: str | None) -> bool:
-    return session_id is not None and authorship(said.content).author is not None
+def _are_turns(new: ComparedText, old: ComparedText) -> bool:
+    """Say whether somebody speaks, and another did: who answers takes nothing back that was said."""
+    speakers = [authorship(said.content).author for said in (new, old)]
+    return None not in speakers and speakers[0] != speakers[1]
 
 
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
@@ -176,8 +178,7 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
         replaceable=replaceable,
         is_doubtful=replaceable is not None
         and denied is None
-        # Who answers somebody takes nothing back that was said.
-        and not (_is_turn(new, scope.session_id) and _is_turn(old, near.session_id))
+        and not (near.session_id == scope.session_id is not None and _are_turns(new, old))
         and (new.is_overriding or is_variant)
         and not is_restated(new.content, near.content),
     )

@@ -21,7 +21,9 @@ SELECT newer, older FROM denied
 """
 
 
-REPLACED_MAX = 64
+REPLACED_MAX = 8
+"""Of one memory; what took the place of more sums them up, and is found by what it says itself."""
+FOLLOWED_MAX = 4_096  # of all
 _FORMER = """
   CROSS JOIN edges AS e ON e.target_id = n.node_id AND e.edge_type = 'superseded_by'
   CROSS JOIN memories AS m ON m.node_id = e.source_id AND m.status = 'superseded'
@@ -34,14 +36,17 @@ WITH RECURSIVE replaced (row, node_id, project, entity_id, old) AS (
   WHERE n.id IN (SELECT value FROM json_each(:rows))
   UNION
   SELECT n.row, m.node_id, m.project, m.entity_id, m.id FROM replaced AS n {_FORMER}
+  LIMIT {FOLLOWED_MAX}
 )
-SELECT row, old FROM replaced LIMIT {REPLACED_MAX}
+SELECT row, old FROM (SELECT row, old, COUNT(*) OVER (PARTITION BY row) AS many FROM replaced)
+WHERE many <= {REPLACED_MAX}
 """
 
 
 def replaced(connection: Connection, rows: Sequence[int], now_us: int) -> list[tuple[int, int]]:
     """Return the row of each of some memories that took another's place, with that one's, and with those
-    whose place that had taken, `REPLACED_MAX` of all; of its own project and person, and not of what is over.
+    whose place that had taken; of its own project and person, and not of what is over, nor of more than
+    `REPLACED_MAX`.
     """
     return connection.execute(_REPLACED, {"rows": str(list(rows)), "now_us": now_us}).fetchall()
 

@@ -337,19 +337,17 @@ def looked_at(
         chosen.update(np.flatnonzero(np.isin(found.ids, [*denying])).tolist())
     places = sorted(chosen)
     rows = found.ids[places].tolist()
-    replaced = [(row, old) for row, old in found.replaced if row in rows]
-    shown = features.shown(
-        connection,
-        [*rows, *(old for _, old in replaced)],
-        question,
-        features.telling(sought.vocabulary.rarity, sought.scope.count),
-        types=sources.types,
-        now_us=now_us,
+    rarity = features.telling(sought.vocabulary.rarity, sought.scope.count)
+    show = partial(
+        features.shown, connection, question=question, rarity=rarity, types=sources.types, now_us=now_us
     )
-    for row, old in replaced:  # and holds what that held of the question
-        if row in shown and old in shown:
-            held = shown[row].features[: features.HELD]
-            np.maximum(held, shown[old].features[: features.HELD], out=held)
+    shown = show(rows)
+    if replaced := [(row, old) for row, old in found.replaced if row in shown]:
+        former = show([old for _, old in replaced])
+        for row, old in replaced:  # and holds what that held of the question
+            if old in former:
+                held = shown[row].features[: features.HELD]
+                np.maximum(held, former[old].features[: features.HELD], out=held)
     # The index may be a moment ahead of this reader.
     places = [place for place in places if int(found.ids[place]) in shown]
     rows = found.ids[places].tolist()

@@ -48,8 +48,10 @@ _PAST = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _NOW = re.compile(r"\b(?:today|tonight|this evening)\b", re.IGNORECASE)
-_DONE = re.compile(  # what is told, and not asked for now
-    r"\b(?:did|was|were|has|have|had|been|got|went|made|said|told|broke|new|[a-z]+ed)\b", re.IGNORECASE
+_OF_NOW = re.compile(  # what is asked for as it is now, or is to be
+    r"\W*(?:[^\W_]+\W+){0,3}?(?:is|are|am|do|does|can|could|should|shall|will|would|may|might|must)\b"
+    r"(?!.*\b(?:from|since|of|until|did|was|were|has|have|had|been)\b)",
+    re.IGNORECASE | re.DOTALL,
 )
 _ADVICE = re.compile(  # that is wanted: what somebody "did recommend" is told
     r"(?:^|[.!?;]\s)(?![^.!?;]*\b(?:did|does|has|had|gave|given|received)\b)[^.!?;]*"
@@ -295,9 +297,9 @@ def _time_in(said: Language, text: str, now_us: int) -> tuple[Period | None, set
     told = None if said.is_english else in_english(text, said.code)
     asked_for = told.text if told else text
     found = period(asked_for, now_us)
-    is_now = _NOW.search(asked_for) is not None and (told is not None or not _DONE.search(text))
+    is_now = _NOW.search(asked_for) is not None and (told is not None or _OF_NOW.match(text) is not None)
     if found and is_now and _beside(asked_for, found, said):
-        # "Today" beside what is asked for means now, unless it is what was done; "heute" mostly.
+        # "Today" beside what is asked for as it is means now; "heute" mostly.
         asked_for = " ".join(_NOW.sub(" ", asked_for).split())
         told, found = told and msgspec.structs.replace(told, text=asked_for), period(asked_for, now_us)
     if found is None:

@@ -108,7 +108,7 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     reach[statements.denies & statements.may_follow] = math.inf
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
     lifted, near = [one.score for one in first], statements.near.tolist()
-    needed = [NEAR_MIN * value for value in near]
+    needed = [min(value, NEAR_MIN * value) for value in near]
     # A dozen at most, for which loops cost less than arrays.
     for newer in np.argsort(statements.said, kind="stable").tolist():
         reached = [

@@ -38,10 +38,14 @@ async def test_who_answers_somebody_in_a_conversation_is_not_asked_whether_that_
     paths: Paths, clock: FakeClock
 ) -> None:
     async with served(paths, clock) as it:
-        for spoken in ({}, {"session_id": "talk"}):
-            await store(it, f"Anna: {OLD}", **spoken)
-            said = await store(it, f"Ben: {OVERRIDING}", **spoken)
-            assert len(said["may_contradict"]) == (not spoken), spoken
+        for project, old, new, session_id in (
+            ("a", "Anna", "Ben", "talk"),
+            ("b", "Anna", "Ben", "later"),
+            ("c", "Billing", "Billing", "talk"),
+        ):
+            await store(it, f"{old}: {OLD}", session_id="talk", project=project)
+            said = await store(it, f"{new}: {OVERRIDING}", session_id=session_id, project=project)
+            assert len(said["may_contradict"]) == (project != "a"), project
 
 
 @pytest.mark.parametrize("newer", [NEW, OVERRIDING])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from omegad.memory.types import BUILT_IN
+from omegad.runtime.times import EPOCH, MICROSECOND
 from tests.builders import (
     START_US,
     contradicted,
@@ -302,6 +303,27 @@ def test_what_took_anothers_place_is_found_where_that_was(views: Searched) -> No
     assert (first.memory_id, stages_of(first)["coverage"] > 0) == ("m2", True)
     views.show(deleted("m0"))
     assert views.found(question)[0] == "other"
+
+
+def test_what_took_the_place_of_many_is_found_for_itself_and_takes_no_room_of_others(views: Searched) -> None:
+    for number in range(80):
+        views.put(f"m{number}", f"deploy {number} of the export failed on rack {number}")
+    views.put("many", "deploys of the export failed")
+    views.put("old", "the export uses the kraken bucket")
+    views.put("new", "files are brought by hand")
+    views.show(*(superseded(f"m{number}", "many") for number in range(80)), superseded("old", "new"))
+    assert views.found("where is the kraken bucket of the export")[0] == "new"
+
+
+def test_what_was_replaced_is_not_what_is_of_a_time_in_place_of_what_replaced_it(views: Searched) -> None:
+    views.put("old", "the retro dropped the weekly demo", at=day(40))
+    morning_after = day(41) - day(41) % DAY_US + DAY_US // 3
+    views.put("new", "the retro keeps the weekly demo, but on tuesdays", at=morning_after)
+    asked = f"what happened on {(EPOCH + day(40) * MICROSECOND).date()}"
+    assert views.found(asked, YEAR_ON_US)[0] == "old"
+    views.show(superseded("old", "new"))
+    (found,) = views.find(asked, YEAR_ON_US, explain=True)
+    assert (found.memory_id, stages_of(found)["period"] > 0) == ("new", True)
 
 
 @pytest.mark.parametrize("changes", [{"project": "other"}, {"ttl_seconds": 1}], ids=["elsewhere", "over"])

@@ -91,6 +91,7 @@ what did we decide last week about the router?; which bugs did we fix last week?
 Was ist im März 2021 mit dem Router passiert?; ¿Qué pasó ayer con el router?; 昨天路由器怎么了?; what is new?
 what happened at the store yesterday?; what was in the log yesterday?; what was on the list yesterday?
 what did we decide today about the router?; which tests failed today?; what's new today in the router?
+who took the keys today?; what I wrote about billing today; what do I know about billing from today?
 did the records change yesterday?; what about the visa last week?; 今天存储怎么了?; 昨日の会議のメモは？
 """  # noqa: RUF001
 NO_TIMES = """
@@ -100,7 +101,8 @@ Wer war Martin Luther?; Worauf laufen die 2000 Rechner im Netz?; كم كان ع�
 2024年13月45日发生了什么; 2024年13月45日に何がありましたか; 2024년 13월 45일에 무슨 일이 있었나요?
 2024年2月31日に何がありましたか; 3月45日发生了什么; 明治30年3月に何をしましたか; 24年3月做了什么
 what happened before 1 January 0001?; what happened on January 1, 0001?; Was geschah am 14. Juli 1789?
-which tests are failing today?; is the canteen open today?; can you suggest a film for tonight?
+which tests are failing today?; is the canteen open today?; what is the speed limit in the yard today?
+what do I need for the yard today?; can you suggest a film for tonight?
 what happened in January 1066?; what happened on 31 February 2024?; what happened on March 45, 2024?
 was war am 45. März 2024?; what happened on the 31st of February?
 """

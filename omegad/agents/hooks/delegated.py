@@ -41,7 +41,7 @@ class Delegated:
 
     def __init__(self) -> None:
         self._asked: dict[Whose, Asked] = {}
-        self._begun = deque[str | None](maxlen=ASKED_MAX)
+        self._begun = deque[tuple[str, str]](maxlen=ASKED_MAX)
 
     async def heard(self, hook: Hook, clock: Clock) -> Hook:
         """Note what an agent is to be asked, and return a hook at which one begins with what it was. Of
@@ -53,8 +53,7 @@ class Delegated:
             kind, prompt = given.get("subagent_type") or USUAL, given.get("prompt")
             if isinstance(kind, str) and isinstance(prompt, str):
                 await self._note((hook.session_id, kind[:NAME_MAX]), hook, prompt[:SAID_CHARACTERS], clock)
-        elif hook.kind == "subagent_start" and hook.text is None and hook.agent_id not in self._begun:
-            self._begun.append(hook.agent_id)  # a host may run a hook twice
+        elif hook.kind == "subagent_start" and hook.text is None and self._begins(hook):
             whose = (hook.session_id, hook.agent_type)
             found = self._lately(whose, clock)
             if found is not None and found.prompt:
@@ -69,12 +68,22 @@ class Delegated:
                 if before.tool_use_id == hook.tool_use_id is not None:
                     return
                 await before.begun.wait()
-        if self._lately(whose, clock) is not None:
+        if (before := self._lately(whose, clock)) is not None:
+            if not before.prompt:
+                return
             prompt = ""  # the next to begin may be either: better none is told than what is for the other
         self._asked.pop(whose, None)
         self._asked[whose] = Asked(hook.tool_use_id, prompt, clock.now_us(), anyio.Event())
         if len(self._asked) > ASKED_MAX:
             del self._asked[next(iter(self._asked))]
+
+    def _begins(self, hook: Hook) -> bool:
+        """Say whether an agent begins now; a host may run a hook twice."""
+        agent = (hook.session_id, hook.agent_id or "")
+        is_known = agent in self._begun
+        if hook.agent_id is not None and not is_known:
+            self._begun.append(agent)
+        return not is_known
 
     def _lately(self, whose: Whose, clock: Clock) -> Asked | None:
         found = self._asked.get(whose)

@@ -62,8 +62,10 @@ _IRREGULAR = {
     "men": "man", "women": "woman", "children": "child", "people": "person", "indices": "index",
 }  # fmt: skip
 _NUMBERS = {"zero": "0", "one": "1", "single": "1", "once": "1", "double": "2", "twice": "2", "thrice": "3"}
-_TOKEN = re.compile(r"`[^`\s]+`|\d{1,2}(?::\d\d){1,2}(?![\d:])|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]")
-_TIME = re.compile(r"^0?(\d{1,2}:\d\d)(?::00)?$")
+_TOKEN = re.compile(
+    r"`[^`\s]+`|\d{1,2}(?::\d\d){1,2}(?:[ap]m)?(?![\w:/\u2013-])|[^\s,;:()\[\]{}\"\u201c\u201d!?]+|[,;:()!?]"
+)
+_TIME = re.compile(r"^0?(\d{1,2}:\d\d)(?::00)?(?=$|[ap]m)")
 """Of a day, which "02:00:00" names as "2:00" does."""
 _NUMBER = re.compile(r"[~<>=\u2264\u2265$\u20ac\u00a3v]*\d[\d.,:/_-]*(?:[a-z%\u20ac]{0,4})", re.IGNORECASE)
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
