@@ -13,7 +13,7 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, Refused
 from tests.builders import FakeClock, FakeModel, Served, events_of, everything, served, until
 
-KEYWORDS = Config(model="none")
+KEYWORDS = Config(model="none", upkeep=False, lint_days=0)  # days pass, and nothing happens but what is asked
 SECOND_US = 1_000_000
 YEAR_US = 366 * 86_400 * SECOND_US
 
