@@ -113,8 +113,8 @@ class Projection(Protocol):
     statements after which no index of its own keeps what was deleted; `SQL_VIEWS`, the SQL that drops and
     makes what reads its tables and others' for people's own SQL, run whenever the file is opened, and no part
     of the schema; `READABLE`, the digests of earlier schemas whose tables serve until they are built again;
-    `project_together`, which says of many events, in their order, what `project` says of each, in fewer
-    statements, none of which binds a vector; and, where it is inline, `REPLACES`, the tables in which
+    `project_together`, of a view, which says of many events, in their order, what `project` says of each, in
+    fewer statements, none of which binds a vector; and, where it is inline, `REPLACES`, the tables in which
     releases before `inline_projections` kept what it says.
     """
 

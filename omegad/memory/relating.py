@@ -131,7 +131,7 @@ def _is_replaceable(new: ComparedText, old: ComparedText, cosine: float) -> bool
 
 
 def _are_turns(new: ComparedText, old: ComparedText) -> bool:
-    """Say whether somebody speaks, and another did: who answers takes nothing back that was said."""
+    """Say whether two people speak in turn: who answers somebody takes nothing back that was said."""
     speakers = [authorship(said.content).author for said in (new, old)]
     return None not in speakers and speakers[0] != speakers[1]
 

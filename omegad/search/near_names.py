@@ -1,5 +1,5 @@
 """Names that are spelled almost as others are: Muhammad and Muhhamed, Kate and Katie, Carl and Karl; and
-words that are a letter away from others. Pure.
+slips in words: migartion for migration. Pure.
 """
 
 import re

@@ -1,6 +1,4 @@
-"""What agents are asked that work for a session's own, where their host says it before they begin and not
-when they do.
-"""
+"""The prompts of subagents, where their host tells them before a subagent begins and not when it does."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -14,21 +12,21 @@ from omegad.agents.hooks.surfacing import SAID_CHARACTERS
 from omegad.runtime.clock import Clock
 
 TOOLS = ("Agent", "Task")
-"""Claude Code's tool that has an agent begin, under both its names."""
+"""Claude Code's tool that starts a subagent, under both its names."""
 USUAL = "general-purpose"
-"""What kind of agent that is where the tool is told none."""
+"""The kind of subagent that it starts where it is told none."""
 ASKED_MAX = 64
 ASKED_US = 10_000_000
-"""How long the beginning may be on its way, while other programs look at the tool's use."""
+"""For so long, in microseconds, after its prompt was heard a subagent may begin."""
 TURN_S = 0.3
-"""How long one waits for that before it, which is less than a hook waits."""
+"""How long, in seconds, a prompt waits for the subagent before it to begin; a hook waits longer."""
 
 Whose = tuple[str, str | None]
-"""A session, and a kind of agent."""
+"""A session, and a kind of subagent."""
 
 
 class Asked(NamedTuple):
-    """What an agent is asked that has not begun; nothing where it cannot be told of which agent it is."""
+    """The prompt of a subagent that has not begun; empty where it may be either of two subagents'."""
 
     tool_use_id: str | None
     prompt: str
@@ -37,16 +35,16 @@ class Asked(NamedTuple):
 
 
 class Delegated:
-    """What was asked lately, and no agent has begun with: one thing of each session and kind of agent."""
+    """The prompts that no subagent has begun with yet: one of each session and kind of subagent."""
 
     def __init__(self) -> None:
         self._asked: dict[Whose, Asked] = {}
         self._begun = deque[tuple[str, str]](maxlen=ASKED_MAX)
 
     async def heard(self, hook: Hook, clock: Clock) -> Hook:
-        """Note what an agent is to be asked, and return a hook at which one begins with what it was. Of
-        several that are to begin at once each waits for the one before it: a host does not say at its
-        beginning which it is, and in which order hooks come is a matter of chance.
+        """Note the prompt that a tool is given for a subagent, and return the hook at which one begins with
+        its prompt. Of several that begin at once each waits for the one before: at its beginning the host
+        does not say which it is, and in which order hooks come is a matter of chance.
         """
         given = hook.tool_input
         if hook.kind == "before_tool" and hook.tool_name in TOOLS and isinstance(given, Mapping):
@@ -78,7 +76,7 @@ class Delegated:
             del self._asked[next(iter(self._asked))]
 
     def _begins(self, hook: Hook) -> bool:
-        """Say whether an agent begins now; a host may run a hook twice."""
+        """Say whether a subagent begins now, and not again: a host may run a hook twice."""
         agent = (hook.session_id, hook.agent_id or "")
         is_known = agent in self._begun
         if hook.agent_id is not None and not is_known:

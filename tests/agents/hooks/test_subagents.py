@@ -1,6 +1,4 @@
-"""What an agent learns that works for a session's own: what bears on what it is asked, and nothing of what its
-session is told but once.
-"""
+"""What a subagent learns: what bears on its prompt, and nothing of what its session is told but once."""
 
 from itertools import count
 from pathlib import Path
